@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.console import Console
 from fencepost import api, progress
 from fencepost.progress import Watch
 from fencepost.runs.schedule import Replay
+from fencepost.runs.task import Answer
 
 
 def test_a_limited_comparison_shows_what_is_to_come_from_the_start(fft_record: Path) -> None:
@@ -56,3 +58,27 @@ def test_the_time_that_is_left_is_that_of_all(
     assert "0 of 4 replays, 6%, 150 s left" in shown
     assert shown.count(" s left") == 1 or is_terminal
     assert "30 s left" not in shown
+
+
+@pytest.mark.parametrize(
+    "run, said", [({}, "done after 2.5 s"), ({"error": "x"}, "failed after 2.5 s")]
+)
+def test_the_bar_of_a_replay_that_has_ended_stays_full(
+    run: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Ended:
+        """A task knows its progress while it runs only."""
+
+        def progress(self) -> tuple[int, int, int]:
+            return 0, 0, 0
+
+    task: Any = Ended()
+    replay = Replay(task, "nopb", started=1.0, ended=3.5, answer=Answer(run, []))
+    console = Console(stderr=True, force_terminal=True, width=120)
+    with Watch(console, quiet=False) as watch:
+        watch([replay])
+        assert watch._bars is not None
+        watch._bars.refresh()
+    shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]|\r", "", capsys.readouterr().err)
+    [line] = {line.strip() for line in shown.splitlines() if line.startswith("nopb")}
+    assert "100 %" in line and line.endswith(said)

@@ -68,12 +68,10 @@ class Watch:
     def _show_bar(self, bars: Progress, replay: Replay) -> None:
         if replay.label not in self._tasks:
             self._tasks[replay.label] = bars.add_task(replay.label, total=None, state="waiting")
-        _, done, total = replay.progress()
+        # What has ended knows no longer how much it did.
+        _, done, total = (0, 1, 1) if replay.ended is not None else replay.progress()
         bars.update(
-            self._tasks[replay.label],
-            completed=total if replay.ended else done,
-            total=total or None,
-            state=state(replay),
+            self._tasks[replay.label], completed=done, total=total or None, state=state(replay)
         )
 
 
@@ -155,7 +153,11 @@ def _share(replay: Replay) -> float:
 
 
 def state(replay: Replay) -> str:
-    """Simulated time, instructions and simulated MIPS, in a line."""
+    """Simulated time, instructions and simulated MIPS, in a line; of what has ended, how long it
+    took."""
+    if replay.ended is not None:
+        has_failed = replay.answer is not None and "error" in replay.run
+        return f"{'failed' if has_failed else 'done'} after {replay.seconds():.1f} s"
     if replay.started is None:
         return "waiting"
     simulated_ps, done, total = replay.progress()
