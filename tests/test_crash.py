@@ -266,7 +266,7 @@ def test_a_finished_exploration_with_violations_is_not_repeated_on_the_old_pool(
     assert any(path.suffix == ".image" for path in kept)
     again = broken_run()
     assert (again.returncode, again.stdout) == (2, "")
-    said = f"found: an exploration that found violations is finished there, and {tmp_path / 'pool'}"
+    said = f"found: a finished exploration there has found violations, and {tmp_path / 'pool'}"
     assert said in again.stderr
     assert "remove the pool, or choose another --out; " in again.stderr
     assert "add --ignore FILE:LINE" in again.stderr
@@ -507,6 +507,7 @@ def test_wrong_input_has_one_clear_message(case, fencepost_here, tmp_path):
             "with one host; choose such a machine",
         ),
         ("pcs-table1-0sw", "pb", "scheme pb needs a switch to hold the persist buffer"),
+        ("asic-expander", "nopb", "asic-expander has no persistent memory, so a power cut leaves"),
     ],
 )
 def test_a_machine_that_cannot_do_it_is_refused_before_the_program_runs(

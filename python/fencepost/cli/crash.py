@@ -193,6 +193,12 @@ def _check_machine(name: str, resolved: dict[str, Any], scheme: str) -> None:
             f"{name} has {len(hosts)} hosts ({', '.join(hosts)}): crash explores one program on a "
             "machine with one host; choose such a machine"
         )
+    # Whether an accelerator's memory is persistent, and all else, the core says of the record.
+    if not resolved["fabric"]["devices"] and not resolved["fabric"].get("accelerators"):
+        raise InputError(
+            f"{name} has no persistent memory, so a power cut leaves nothing there; pcs-table1 has "
+            "some"
+        )
     if scheme in BUFFERED and not resolved["fabric"]["switches"]:
         raise InputError(
             f"{name}: scheme {scheme} needs a switch to hold the persist buffer, and this machine "

@@ -92,10 +92,10 @@ def _refuse_on_old_pool(folder: Path, result: Path, found: dict[str, Any]) -> No
         raise _damaged(result) from error
     if failing and pool.exists():
         raise InputError(
-            f"{folder}: an exploration that found violations is finished there, and {pool} holds "
-            "what the program left: it would go on from that, and what failed would be forgotten; "
-            "remove the pool, or choose another --out; to see what lies behind a violation that "
-            "you know, add --ignore FILE:LINE"
+            f"{folder}: a finished exploration there has found violations, and {pool} still holds "
+            "what the program left, so the program would go on from that; remove the pool, or "
+            "choose another --out; to leave out a violation that you know and see the next one, "
+            "add --ignore FILE:LINE"
         )
 
 
