@@ -42,13 +42,13 @@ def record_to(
     environment: dict[str, str] | None = None,
     folder: Path | None = None,
     is_temporary: bool = False,
-) -> None:
+) -> int:
     """Records `program` into `path`; raises `InputError` if no sealed record came of it.
 
-    What the program prints goes to `output`, or where our own output goes; its environment and
-    folder are ours where none are given. If this process is killed, the recorder ends, too, and
-    leaves no record; nor the folder of `path`, if that is made for the record only
-    (`is_temporary`).
+    Gives the exit code of the program, less than 0 if it ended by a signal. What the program prints
+    goes to `output`, or where our own output goes; its environment and folder are ours where none
+    are given. If this process is killed, the recorder ends, too, and leaves no record; nor the
+    folder of `path`, if that is made for the record only (`is_temporary`).
     """
     if not LAUNCHER.exists():
         raise InputError(_not_built())
@@ -70,6 +70,7 @@ def record_to(
     if not path.exists():
         name = program[0] or "''"
         raise InputError(f"{name}: not recorded (the recorder ended with {code})")
+    return code
 
 
 def _end(recorder: subprocess.Popen[bytes], how: signal.Signals) -> None:

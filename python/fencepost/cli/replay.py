@@ -377,5 +377,9 @@ def recorded(
     assert program is not None
     with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
         path = Path(folder) / "record.fencepost"
-        recording.record_to(path, [], program, is_temporary=True)
+        code = recording.record_to(path, [], program, is_temporary=True)
+        if code > 0:  # the record itself says by which signal one ended
+            console.warn(
+                f"{program[0]} ended with exit code {code}: what it did until then is replayed"
+            )
         yield [(shown_name(Path(program[0]).name), path)]
