@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from fencepost import difference
+from fencepost import difference, table
 
 
 def test_equal_results_differ_in_nothing(result):
@@ -47,3 +47,16 @@ def test_a_run_without_a_partner_is_named(result):
     other = copy.deepcopy(result)
     del other["runs"][2]
     assert difference.between(result, other)["only_a"] == ["fixture-machine pb_rf"]
+
+
+def test_a_run_alone_has_no_ratio_over_itself(result):
+    alone = copy.deepcopy(result)
+    del alone["runs"][1:]
+    [run] = difference.between(alone, copy.deepcopy(alone))["runs"]
+    assert "simulated_ns" in [figure["key"] for figure in run["figures"]]
+    assert not any("over" in figure["label"] for figure in run["figures"])
+    assert not any(figure.is_over_baseline for figure in table.headline(alone))
+    assert [figure.key for figure in table.headline(result) if figure.is_over_baseline] == [
+        "speedup",
+        "persist_ratio",
+    ]

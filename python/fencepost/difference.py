@@ -113,7 +113,10 @@ def _figures(
     found = []
     names = [baseline_name(result) for result in (result_a, result_b)]
     over = names[0] if names[0] == names[1] else None
+    are_alone = len(result_a["runs"]) == len(result_b["runs"]) == 1
     for figure in figures.HEADLINE:
+        if are_alone and figure.is_over_baseline:
+            continue
         value_a = figure.value(a, baseline_run(a, result_a))
         value_b = figure.value(b, baseline_run(b, result_b))
         if value_a is None and value_b is None:

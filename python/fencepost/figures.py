@@ -26,6 +26,11 @@ class Figure:
     # Half the width of the 95 % confidence interval, for figures that are estimated from a sample.
     half_width: Callable[[Run, Run | None], Value] = lambda run, baseline: None
 
+    @property
+    def is_over_baseline(self) -> bool:
+        """Whether it is a ratio of a run over another one."""
+        return "{over}" in self.label
+
     def label_over(self, baseline: str | None) -> str:
         """The label, with what a ratio is over where that has a short name."""
         return self.label.format(over=f" over {baseline}" if baseline else "")

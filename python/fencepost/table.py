@@ -33,11 +33,13 @@ def comparison(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
 
 
 def headline(result: dict[str, Any]) -> list[figures.Figure]:
-    """The headline figures that any run of the result has."""
+    """The headline figures that any run of the result has; of a run alone, no ratio over itself."""
+    is_alone = len(result["runs"]) == 1
     return [
         figure
         for figure in figures.HEADLINE
-        if any(_value(figure, run, result) is not None for run in result["runs"])
+        if not (is_alone and figure.is_over_baseline)
+        and any(_value(figure, run, result) is not None for run in result["runs"])
     ]
 
 
