@@ -265,6 +265,7 @@ def test_info_sums_up_what_a_small_program_has_dozens_of(tmp_path, fft_record, f
     assert sum(map(int, named)) == of_file > len(named)
     assert all(module["path"] in brief for module in whole["modules"])
     assert "every mapping, module and thread: --all" in brief and "0x7f" not in brief
+    assert not re.search(r"^(problem|limits met) ", brief, re.MULTILINE), "there is nothing to say"
     everything = fencepost("info", "fft", "--all").stdout
     for mapping in whole["mappings"]:
         assert f"{mapping['range']['start']:#x}-{mapping['range']['end']:#x}" in everything
@@ -295,6 +296,21 @@ def test_prose_in_a_table_is_broken_between_words(fencepost):
     shown = on_terminal(100, [FENCEPOST, "prove", "--list"])
     assert max(map(len, shown.splitlines())) <= 100
     assert sorted(shown.split()) == sorted(fencepost("prove", "--list").stdout.split())
+
+
+def test_a_program_that_fails_is_said_to_have_failed_where_it_is_recorded_on_the_fly(fencepost):
+    for code, said in ((3, ["warning: sh ended with exit code 3: "]), (0, [])):
+        done = fencepost("run", "asic-expander", "-q", "--", "sh", "-c", f"exit {code}")
+        assert done.returncode == 0
+        assert [line for line in done.stderr.splitlines() if "exit code" in line] == [
+            f"{text}what it did until then is replayed" for text in said
+        ]
+
+
+def test_reasons_of_misses_are_plain_text_on_a_terminal():
+    shown = on_terminal(80, [FENCEPOST, "validate", "unloaded"])
+    assert "- xconn-x8" in shown and "**" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_a_quiet_recording_throws_away_what_the_program_prints_and_nothing_else(

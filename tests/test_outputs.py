@@ -29,6 +29,12 @@ def test_links_and_other_spellings_are_the_same_file(tmp_path, monkeypatch):
     outputs.check({"-o": tmp_path / "b", "--json": None}, [record])
 
 
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"--docs .*file: cannot be written: it is no folder"):
+        outputs.check_folder("--docs", tmp_path / "file")
+
+
 def test_a_dash_is_no_file():
     with pytest.raises(InputError, match=r"--json -: .*name a file"):
         outputs.check({"--json": Path("-")})

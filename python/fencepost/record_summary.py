@@ -26,11 +26,13 @@ PROTECTION = (("r", 1), ("w", 2), ("x", 4))
 def show(document: Document, output: Console, *, shows_all: bool = False) -> None:
     """Prints the document but for its warnings, which are messages; whole if `shows_all`."""
     plain = {k: v for k, v in document.items() if not _is_section(v) and k != "warnings"}
+    if plain.get("problem") is None:
+        plain.pop("problem", None)
     _print_pairs(plain, output)
     for name, value in document.items():
         if isinstance(value, dict) and value:
             output.print(f"\n{_title(name)}", markup=False)
-            _print_pairs(value, output)
+            _print_pairs({k: v for k, v in value.items() if v != {}}, output)
         elif _is_section(value) and value:
             output.print(f"\n{_title(name)}", markup=False)
             if shows_all:

@@ -45,6 +45,8 @@ def check_folder(option: str, path: Path | None) -> None:
     if path is None:
         return
     try:
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{option} {path}: cannot be written: it is no folder")
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(prefix=".fencepost.", dir=path):
             pass

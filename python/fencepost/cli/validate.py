@@ -87,7 +87,8 @@ def validate(
             _write_page(docs, done)
     finally:  # a full disk costs files, and not what was found
         terminal.print_table_or_entries(console.output(), _table(rows))
-        print(page.reasons(rows))
+        for line in page.reasons(rows).replace("**", "").splitlines():
+            terminal.print_line(console.output(), line)
     names = {comparison.name for comparison, _ in done}
     not_needed = misses.not_needed(rows, known, names, whole=not quick)
     for key in not_needed:
