@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from fencepost import _core, figures
+from fencepost.cli import main
 from fencepost.cli.application import COMMANDS, app, load
 from installed import FENCEPOST, on_terminal
 
@@ -305,6 +306,23 @@ def test_a_program_that_fails_is_said_to_have_failed_where_it_is_recorded_on_the
         assert [line for line in done.stderr.splitlines() if "exit code" in line] == [
             f"{text}what it did until then is replayed" for text in said
         ]
+
+
+@pytest.mark.parametrize(
+    "typed, said",
+    [
+        (["prove", "nope"], "No such command 'nope'. See: fencepost prove --help"),
+        (["zzz"], "No such command 'zzz'. See: fencepost --help"),
+        (["runn"], "No such command 'runn'. Did you mean 'run'?"),
+        (["timeline", "x", "--zzz"], "No such option: --zzz. See: fencepost timeline --help"),
+        (["--zzz"], "No such option: --zzz. See: fencepost --help"),
+        (["run", "a", "b", "--jsn"], "No such option: --jsn (Possible options: --jobs, --json"),
+    ],
+)
+def test_what_is_not_known_names_what_is_near_or_the_help(typed, said, capsys):
+    assert main(typed) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"fencepost: {said}") and shown.count("\n") == 1
 
 
 def test_reasons_of_misses_are_plain_text_on_a_terminal():

@@ -74,8 +74,11 @@ def _hint(error: TyperException, own: list[str]) -> str:
     command = next((word for word in own if not word.startswith("-")), "")
     if command in TAKES_A_PROGRAM and "unexpected extra argument" in message:
         return f"; a program stands behind --: fencepost {command} … -- PROGRAM"
-    if "Missing" in message:
-        return f" See: fencepost {command} --help"
+    is_unknown = message.startswith("No such") and not message.endswith((")", "?"))
+    if "Missing" in message or is_unknown:
+        known = [] if f"'{command}'" in message or not command else [command]
+        stop = "" if message.endswith(".") else "."
+        return f"{stop} See: {' '.join(['fencepost', *known, '--help'])}"
     return ""
 
 
