@@ -78,6 +78,16 @@ def test_what_cannot_be_followed_is_said(made, fencepost_here, options, message)
     assert message in done.stderr
 
 
+def test_a_run_without_a_persist_can_be_followed_by_time(made, fencepost):
+    record = made / "fft.fencepost"
+    fencepost("run", "asic-expander", record, "--json", "dram.json", "-q", check=True)
+    command = ("timeline", "dram.json", "--record", record, "-o", "a")
+    done = fencepost(*command)
+    assert done.returncode == 2
+    assert "there is no persist, from which on requests are followed; choose by time" in done.stderr
+    fencepost(*command, "--from", 0, "--to", 1e9, check=True)
+
+
 def test_a_result_without_its_record_says_where_it_was_looked_for(made, fencepost, tmp_path):
     (tmp_path / "fft.json").write_bytes((made / "fft.json").read_bytes())
     done = fencepost("timeline", "fft.json", "-o", "a")

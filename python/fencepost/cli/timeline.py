@@ -151,7 +151,10 @@ def make_timeline(
     with Watch(console.messages(), quiet) as watch:
         trace, requests = experiment.timeline(key, selection, watch)
     if not requests["requests"]:
-        raise InputError(f"{result}: in {key.name} there is no such request to follow")
+        which = "such request" if any(chosen) else "persist, from which on requests are followed"
+        raise InputError(
+            f"{result}: in {key.name} there is no {which}; choose by time: --from NS --to NS"
+        )
     if picture is not None:
         documents.write_whole(picture, timeline.picture(requests, key.name))
     documents.write_whole(output, trace)
