@@ -82,7 +82,7 @@ def fencepost(tmp_path: Path, forked: Forked) -> Fencepost:
         if check:
             done.check_returncode()
         if done.returncode in (0, 1):  # a refusal writes none
-            documents_written.check(command[1:], folder, started_ns)  # type: ignore[arg-type]
+            documents_written.check(command[1:], folder, started_ns)
         return done
 
     return run
