@@ -280,7 +280,8 @@ def _fabric_of_machine(machine: str, known: dict[str, Any]) -> dict[str, Any]:
         ) from error
     if not can_run(fabric):
         has = "no PM device" if not fabric["devices"] else f"{len(fabric['hosts'])} hosts"
-        raise InputError(f"--machine {machine}: it has {has}; a litmus test needs one host and a PM device")
+        needs = "a litmus test needs one host and a PM device"
+        raise InputError(f"--machine {machine}: it has {has}; {needs}")
     return {"name": machine, "description": name, "machine": machine, "sets": []}
 
 
