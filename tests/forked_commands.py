@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
+import signal
 import socket
 import subprocess
 import sys
@@ -34,6 +35,9 @@ class Forked:
 
     def __init__(self) -> None:
         self._environment = _environment()
+        self._start()
+
+    def _start(self) -> None:
         self._socket, others = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         own = [sys.executable, __file__, str(others.fileno())]
         self._process = subprocess.Popen(own, pass_fds=[others.fileno()], stdout=subprocess.DEVNULL)
@@ -55,21 +59,30 @@ class Forked:
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             request = json.dumps([arguments, str(folder)]).encode()
             files = [output.fileno(), errors.fileno()]
-            socket.send_fds(self._socket, [request], files)
-            process = int(self._socket.recv(MESSAGE_BYTES))
-            self._socket.settimeout(timeout)
             try:
-                code = int(self._socket.recv(MESSAGE_BYTES))
+                code = self._code(request, files, timeout)
             except TimeoutError:
-                os.kill(process, 9)
-                self._socket.settimeout(None)
-                self._socket.recv(MESSAGE_BYTES)
                 raise subprocess.TimeoutExpired(arguments, timeout) from None
-            finally:
-                self._socket.settimeout(None)
             return subprocess.CompletedProcess(
                 [str(FENCEPOST), *arguments], code, _text(output), _text(errors)
             )
+
+    def _code(self, request: bytes, files: list[int], timeout: float) -> int:
+        """With what the command ended. Where it did not, no answer is left for the next one."""
+        process = 0
+        try:
+            socket.send_fds(self._socket, [request], files)
+            process = int(self._socket.recv(MESSAGE_BYTES))
+            self._socket.settimeout(timeout)
+            code = int(self._socket.recv(MESSAGE_BYTES))
+            self._socket.settimeout(None)
+        except BaseException:
+            if process > 0:
+                os.kill(process, signal.SIGKILL)
+            self.close()
+            self._start()
+            raise
+        return code
 
 
 def _text(file: BinaryIO) -> str:

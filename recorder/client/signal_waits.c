@@ -59,7 +59,7 @@ bool signal_wait_before(void *drcontext, struct thread *thread, int number) {
   if (number != SYS_rt_sigtimedwait)
     return false;
   reg_t set = dr_syscall_get_param(drcontext, SET);
-  if (set == (reg_t)&wait->kernel_set)
+  if (wait->is_made)
     return true;
   wait->is_made = dr_syscall_get_param(drcontext, SET_BYTES) == sizeof(wait->set) &&
                   dr_safe_read((void *)set, sizeof(wait->set), &wait->set, NULL);

@@ -11,6 +11,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+/* The engine's (engine/patches/waits_for_blocked_signals.patch). */
+extern bool dr_syscall_was_cut(void *drcontext);
+
 enum { DESCRIPTOR, BUFFER, BYTES, FLAGS }; /* the calls' arguments */
 
 static bool is_transfer(int number) {
@@ -25,10 +28,12 @@ static bool is_stream(uint64_t descriptor) {
          type == SOCK_STREAM;
 }
 
-/* Whether only a signal, or an end, makes the kernel transfer less than was asked for. */
-static bool is_whole(const struct transfer *transfer) {
+/* Whether a stop of the engine's alone is why the kernel transferred less than was asked for. */
+static bool is_cut(void *drcontext, const struct transfer *transfer) {
   struct stat status;
   uint64_t descriptor = transfer->descriptor;
+  if (!dr_syscall_was_cut(drcontext))
+    return false;
   long flags = raw_system_call(SYS_fcntl, descriptor, F_GETFL, 0);
   if (flags < 0 || (flags & O_NONBLOCK) != 0)
     return false;
@@ -40,39 +45,18 @@ static bool is_whole(const struct transfer *transfer) {
          (S_ISFIFO(status.st_mode) || (S_ISSOCK(status.st_mode) && is_stream(descriptor)));
 }
 
-static bool is_same(const struct transfer *transfer, void *drcontext, int number) {
-  return transfer->number == number &&
-         transfer->descriptor == dr_syscall_get_param(drcontext, DESCRIPTOR) &&
-         transfer->buffer + transfer->done == dr_syscall_get_param(drcontext, BUFFER) &&
-         transfer->bytes - transfer->done == dr_syscall_get_param(drcontext, BYTES);
-}
-
-/* A handler's own call may have come between; the thread's other ones are kept until then. */
-static struct transfer *rest_of(struct thread *thread, void *drcontext, int number) {
-  for (int i = 0; i < TRANSFERS_MAX; i++) {
-    struct transfer *transfer = &thread->transfers[i];
-    if (transfer->done > 0 && is_same(transfer, drcontext, number))
-      return transfer;
-  }
-  return NULL;
-}
-
 bool whole_transfer_before(void *drcontext, struct thread *thread, int number) {
-  thread->transfer = NULL;
-  if (!is_transfer(number))
-    return false;
-  thread->transfer = rest_of(thread, drcontext, number);
-  if (thread->transfer != NULL)
+  struct transfer *transfer = &thread->transfer;
+  if (transfer->done > 0)
     return true;
-  struct transfer *transfer = &thread->transfers[thread->next_transfer];
-  *transfer = (struct transfer){
-      .number = number,
-      .descriptor = dr_syscall_get_param(drcontext, DESCRIPTOR),
-      .buffer = dr_syscall_get_param(drcontext, BUFFER),
-      .bytes = dr_syscall_get_param(drcontext, BYTES),
-      .flags = dr_syscall_get_param(drcontext, FLAGS),
-  };
-  thread->transfer = transfer;
+  transfer->is_made = is_transfer(number);
+  if (transfer->is_made) {
+    transfer->number = number;
+    transfer->descriptor = dr_syscall_get_param(drcontext, DESCRIPTOR);
+    transfer->buffer = dr_syscall_get_param(drcontext, BUFFER);
+    transfer->bytes = dr_syscall_get_param(drcontext, BYTES);
+    transfer->flags = dr_syscall_get_param(drcontext, FLAGS);
+  }
   return false;
 }
 
@@ -87,13 +71,11 @@ static void end_call(void *drcontext, const struct transfer *transfer, int64_t r
 }
 
 bool whole_transfer_after(void *drcontext, struct thread *thread, int number, int64_t *result) {
-  struct transfer *transfer = thread->transfer;
-  if (transfer == NULL)
+  struct transfer *transfer = &thread->transfer;
+  if (!transfer->is_made)
     return false;
-  thread->transfer = NULL;
-  if (*result > 0 && transfer->done + (uint64_t)*result < transfer->bytes && is_whole(transfer)) {
-    if (transfer->done == 0)
-      thread->next_transfer = (thread->next_transfer + 1) % TRANSFERS_MAX;
+  if (*result > 0 && transfer->done + (uint64_t)*result < transfer->bytes &&
+      is_cut(drcontext, transfer)) {
     transfer->done += (uint64_t)*result;
     dr_syscall_set_sysnum(drcontext, number);
     dr_syscall_set_param(drcontext, BUFFER, transfer->buffer + transfer->done);
@@ -101,10 +83,11 @@ bool whole_transfer_after(void *drcontext, struct thread *thread, int number, in
     dr_syscall_invoke_another(drcontext);
     return true;
   }
+  transfer->is_made = false;
   if (transfer->done > 0) {
     *result = (int64_t)transfer->done + (*result > 0 ? *result : 0);
-    end_call(drcontext, transfer, *result);
     transfer->done = 0;
+    end_call(drcontext, transfer, *result);
   }
   return false;
 }

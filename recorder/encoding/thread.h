@@ -59,9 +59,8 @@ struct signal_wait {
 
 /* A call that transfers a buffer, and may be made again for the rest (../client/whole_transfers.h).
  */
-#define TRANSFERS_MAX 4
-
 struct transfer {
+  bool is_made;
   int number;
   uint64_t descriptor, buffer, bytes, flags; /* as the program passed them */
   uint64_t done;                             /* bytes, before the call for the rest */
@@ -102,11 +101,9 @@ struct thread {
   uint64_t *path;   /* room for the inside of a call; NULL before the first */
   uint64_t pointer; /* the C library's thread pointer; 0 before it was needed */
 
-  struct system_call system_call;           /* the one that is being made */
-  struct signal_wait signal_wait;           /* the one that is being made */
-  struct transfer *transfer;                /* the one that is being made; NULL: none is */
-  struct transfer transfers[TRANSFERS_MAX]; /* that one, and those that handlers interrupted */
-  uint32_t next_transfer;
+  struct system_call system_call; /* the one that is being made */
+  struct signal_wait signal_wait; /* the one that is being made */
+  struct transfer transfer;       /* likewise */
 
   /* Where the engine has stopped it: before this instruction of a block; 0 where in none. */
   uint64_t stopped_at;

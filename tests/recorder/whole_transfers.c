@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -64,19 +65,31 @@ static void transfer(const char *name, int result, ssize_t (*call)(void), void *
   close(ends[1]);
 }
 
-static void take(int number) { (void)number; }
+static int said[2], count;
 
-/* Nobody reads: the program's own signal ends it, with what there was room for. */
-static void until_alarm(void) {
-  struct itimerval soon = {.it_value = {.tv_usec = 300000}, .it_interval = {.tv_usec = 300000}};
-  struct itimerval never = {0};
-  sigaction(SIGALRM, &(struct sigaction){.sa_handler = take}, NULL);
+static void take(int number) {
+  char name[] = "taken";
+  (void)number;
+  count++;
+  if (write(said[1], name, sizeof(name)) != sizeof(name))
+    abort();
+}
+
+/* Nobody reads: the program's own signal ends it, with what there was room for. What its handler
+ * writes is all that is written besides. */
+static void until_alarm(const char *name, int flags) {
+  struct itimerval soon = {.it_value = {.tv_usec = 300000}};
+  sigaction(SIGALRM, &(struct sigaction){.sa_handler = take, .sa_flags = flags}, NULL);
   if (pipe(ends) != 0)
     exit(2);
   setitimer(ITIMER_REAL, &soon, NULL);
   ssize_t bytes = write(ends[1], out, BYTES);
-  setitimer(ITIMER_REAL, &never, NULL);
-  printf("alarm %d\n", bytes > 0 && bytes < BYTES);
+  int held = 0, told = 0;
+  ioctl(ends[0], FIONREAD, &held);
+  ioctl(said[0], FIONREAD, &told);
+  printf("%s %d %d %d\n", name, bytes > 0 && bytes < BYTES, held == bytes, told == 6 * count);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 int main(void) {
@@ -89,7 +102,12 @@ int main(void) {
   transfer("write", socketpair(AF_UNIX, SOCK_STREAM, 0, ends), by_write, read_slowly);
   transfer("send", socketpair(AF_UNIX, SOCK_STREAM, 0, ends), by_send, read_slowly);
   transfer("receive", socketpair(AF_UNIX, SOCK_STREAM, 0, ends), by_receive, write_slowly);
-  until_alarm();
+  if (pipe(said) != 0)
+    return 2;
+  for (int i = 0; i < 3; i++) {
+    until_alarm("alarm", 0);
+    until_alarm("restarting", SA_RESTART);
+  }
   __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
   pthread_join(stopper, NULL);
   return 0;

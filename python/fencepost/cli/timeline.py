@@ -152,8 +152,9 @@ def make_timeline(
         trace, requests = experiment.timeline(key, selection, watch)
     if not requests["requests"]:
         which = "such request" if any(chosen) else "persist, from which on requests are followed"
+        by_time = "another time" if from_ns is not None or until_ns is not None else "by time"
         raise InputError(
-            f"{result}: in {key.name} there is no {which}; choose by time: --from NS --to NS"
+            f"{result}: in {key.name} there is no {which}; choose {by_time}: --from NS --to NS"
         )
     if picture is not None:
         documents.write_whole(picture, timeline.picture(requests, key.name))
