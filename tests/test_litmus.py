@@ -126,9 +126,9 @@ def test_no_forbidden_state_is_left_on_any_machine_that_promises(
 def test_machines_that_cannot_run_a_litmus_test_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for machine, reason in (("pcs-table1-2hosts", "2 hosts"), ("pond-8", "no PM")):
+    for machine, reason in (("pcs-table1-2hosts", "2 hosts"), ("pond-8", "no PM device")):
         assert _run("px86-01", "--machine", machine) == 2
-        said = f"--machine {machine}: it has {reason}; a litmus test needs one host, and PM"
+        said = f"--machine {machine}: it has {reason}; a litmus test needs one host and a PM device"
         assert said in capsys.readouterr().err
 
 
