@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits for signals that are blocked, in each way that there is, while another thread stops all
- * again and again: an exec that fails does so when it is recorded. Prints who took which.
+ * again and again. Prints who took which.
  *
  *   signal_waits         all of them, sent by itself
  *   signal_waits server  says "ready", and then waits until SIGTERM comes from outside
  */
+#include "stops.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,26 +17,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TIME_BETWEEN_STOPS_US 3000
 #define TURNS 100
 
 static sigset_t all, awaited;
-static int is_over;
 static volatile sig_atomic_t handled_by;
 static uint64_t sum;
 
 static void handle(int number) {
   (void)number;
   handled_by = (int)syscall(SYS_gettid);
-}
-
-static void *stop_all(void *unused) {
-  char *const nothing[] = {NULL};
-  while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
-    execve("/nowhere", nothing, nothing);
-    usleep(TIME_BETWEEN_STOPS_US);
-  }
-  return unused;
 }
 
 static void *wait_for_one(void *unused) {
@@ -159,6 +150,8 @@ int main(int argc, char **argv) {
   sigfillset(&awaited);
   pthread_sigmask(SIG_BLOCK, &all, NULL);
   sigaction(SIGTERM, &(struct sigaction){.sa_handler = handle}, NULL);
+  /* From the first wait on signals are kept, however long a thread takes to come to its own. */
+  sigtimedwait(&all, NULL, &(struct timespec){0});
   if (argc > 1 && strcmp(argv[1], "server") == 0) {
     pthread_create(&server, NULL, serve, NULL);
     come_to_wait();

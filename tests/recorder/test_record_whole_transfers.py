@@ -6,19 +6,14 @@ import subprocess
 
 from recorder_programs import Recorder
 
-TRANSFERRED = (
-    """\
+TRANSFERRED = """\
 write 1048576 1
 write 1048576 1
 send 1048576 1
 receive 1048576 1
-"""
-    + 3
-    * """\
 alarm 1 1 1
 restarting 1 1 1
 """
-)
 
 
 def test_stops_leave_no_transfer_half_done(recorder: Recorder) -> None:
