@@ -259,7 +259,7 @@ EXAMPLES = (
         "cold_pages",
         "PUBLISHED_FIRST",
         "a page's place is published before its entry",
-        "across_threads",
+        "later_store",
         "publish",
         "between_stores",
     ),

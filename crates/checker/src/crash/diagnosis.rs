@@ -27,7 +27,8 @@ pub enum Fault {
     FenceBeforeFlush,
     /// Both stores are flushed together and wait for one fence: either may be durable first.
     OneFenceForBoth,
-    /// The lost store comes after the durable one in the program, which should have waited for it.
+    /// The lost store comes after the durable one, in the program or as other threads see them, which should have waited
+    /// for it.
     LaterStore,
     /// Everything visible is durable, and still the check fails: the cut fell between two stores that belong together.
     BetweenStores,
@@ -48,6 +49,13 @@ pub struct Diagnosis {
     pub flush: Option<SiteId>,
     /// The fence that comes too early, or that both wait for.
     pub fence: Option<SiteId>,
+}
+
+impl Diagnosis {
+    /// Without a flush or fence.
+    pub fn of(fault: Fault) -> Diagnosis {
+        Diagnosis { fault, flush: None, fence: None }
+    }
 }
 
 /// What a thread did, seen from one of its stores.
@@ -105,13 +113,12 @@ pub fn diagnose(recorded: &RecordedStores, lost: StoreId, durable: Option<StoreI
     let place = store.place as usize;
     let own = durable.map(|durable| &recorded.stores[durable as usize]).filter(|other| other.thread == store.thread);
     let other = own.map(|other| other.place as usize);
-    let (fault, flush, fence) = if other.is_some_and(|other| other < place) {
-        (Fault::LaterStore, None, None)
-    } else {
-        match view_from(&view, place, other) {
-            (Fault::AcrossThreads, flush, fence) if durable.is_none() => (Fault::NothingDurable, flush, fence),
-            found => found,
-        }
+    if other.is_some_and(|other| other < place) {
+        return Diagnosis::of(Fault::LaterStore);
+    }
+    let (fault, flush, fence) = match view_from(&view, place, other) {
+        (Fault::AcrossThreads, flush, fence) if durable.is_none() => (Fault::NothingDurable, flush, fence),
+        found => found,
     };
     let site = |place: usize| acts[place].site;
     Diagnosis { fault, flush: flush.map(site), fence: fence.map(site) }
@@ -147,7 +154,6 @@ mod tests {
     use fencepost_sim::isa::micro_op::{Fence, Flush};
 
     use super::super::recorded_stores::RecordedStore;
-    use super::super::sites::CallStack;
     use super::*;
 
     /// Of a line: `s0` stores to line 0, `f0` flushes it, `F` is a fence, `L` a lock. Instructions of each thread are
@@ -155,7 +161,6 @@ mod tests {
     fn threads(all: &[&str]) -> RecordedStores {
         let mut recorded = RecordedStores::default();
         for (thread, acts) in all.iter().enumerate() {
-            let mut placed = Vec::new();
             for (place, act) in acts.split_whitespace().enumerate() {
                 let address = act[1..].parse::<u64>().unwrap_or_default() * LINE as u64;
                 let act = match &act[..1] {
@@ -167,10 +172,8 @@ mod tests {
                     "F" => Act::Fence { operation: Operation::Fence(Fence::SFENCE) },
                     _ => Act::Fence { operation: Operation::Atomic(Fence::MFENCE) },
                 };
-                let site = recorded.sites.number(100 + place as u64, &mut CallStack::default());
-                placed.push(PlacedAct { act, site });
+                recorded.add_act(thread as u32, act);
             }
-            recorded.threads.push(placed);
         }
         recorded
     }

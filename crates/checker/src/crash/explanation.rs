@@ -55,13 +55,19 @@ impl Exploration {
             let (doubtful, content) = doubtful(number);
             Some((doubtful.line, doubtful.contents[content].0.checked_sub(1)?))
         });
-        let newest = newest.max_by_key(|&(line, version)| self.change_of(line, version));
-        let of_another = || self.newest_durable(missing.map(|(line, _)| line));
-        let durable = newest.or_else(of_another).or_else(|| self.newest_durable(None));
+        let newest = self.newest(newest);
         let Some((line, version)) = missing else { return self.between_stores(choice) };
         let store = self.stores_of(line, version)[0];
+        let durable = newest.or_else(|| self.likely_promise(line, self.recorded.stores[store as usize].thread));
+        let is_durable_older =
+            durable.is_some_and(|(of, newer)| self.change_of(of, newer) < self.change_of(line, version));
         let durable = durable.map(|(line, version)| self.last_store(line, version));
-        let Diagnosis { fault, flush, fence } = diagnose(&self.recorded, store, durable);
+        let diagnosis = match diagnose(&self.recorded, store, durable) {
+            // A store that was visible before the lost one did not come of it in another thread.
+            Diagnosis { fault: Fault::AcrossThreads, .. } if is_durable_older => Diagnosis::of(Fault::LaterStore),
+            diagnosis => diagnosis,
+        };
+        let Diagnosis { fault, flush, fence } = diagnosis;
         Explanation {
             fault,
             durable: durable.map(|store| self.explained(store)),
@@ -114,21 +120,34 @@ impl Exploration {
         self.replayed.lines[line as usize].file_line * LINE as u64
     }
 
-    /// The newest store that is promised, of another line than `but`.
-    fn newest_durable(&self, but: Option<LineId>) -> Option<(LineId, u32)> {
-        let lines = (0..self.replayed.lines.len() as LineId).filter(|line| Some(*line) != but);
-        let durable = lines.filter_map(|line| Some((line, self.versions(line).0.checked_sub(1)?)));
-        durable.max_by_key(|&(line, version)| self.change_of(line, version))
+    /// Where an image holds no more than what is promised: the promised store that probably needs the lost one, which
+    /// `thread` made to the line `lost`. Images do not tell: no promise can be taken back in them. It is the newest one
+    /// of another line, of this thread if it has one: another thread that went on because of the lost store left images
+    /// before, in which its own store was in doubt.
+    fn likely_promise(&self, lost: LineId, thread: u32) -> Option<(LineId, u32)> {
+        let is_own = |(line, version)| self.recorded.stores[self.last_store(line, version) as usize].thread == thread;
+        let of_others = || self.promised().filter(|&(line, _)| line != lost);
+        self.newest(of_others().filter(|&promise| is_own(promise)))
+            .or_else(|| self.newest(of_others()))
+            .or_else(|| self.newest(self.promised()))
+    }
+
+    /// The newest promised version of each line that has one.
+    fn promised(&self) -> impl Iterator<Item = (LineId, u32)> {
+        let lines = 0..self.replayed.lines.len() as LineId;
+        lines.filter_map(|line| Some((line, self.versions(line).0.checked_sub(1)?)))
+    }
+
+    fn newest(&self, versions: impl Iterator<Item = (LineId, u32)>) -> Option<(LineId, u32)> {
+        versions.max_by_key(|&(line, version)| self.change_of(line, version))
     }
 
     /// Nothing that is visible is lost: the cut fell between the last visible store and the next one.
     fn between_stores(&self, choice: &Choice) -> Explanation {
-        let mut last: Option<(LineId, u32)> = self.newest_durable(None);
-        for (doubtful, &content) in self.doubtful().iter().zip(choice) {
-            let versions = doubtful.contents[usize::from(content)].0;
-            let own = versions.checked_sub(1).map(|version| (doubtful.line, version));
-            last = last.into_iter().chain(own).max_by_key(|&(line, version)| self.change_of(line, version));
-        }
+        let chosen = self.doubtful().iter().zip(choice).filter_map(|(doubtful, &content)| {
+            Some((doubtful.line, doubtful.contents[usize::from(content)].0.checked_sub(1)?))
+        });
+        let last = self.newest(self.promised().chain(chosen));
         let next = self.changes_ahead().find_map(|change| match change {
             Change::Visible(line) => Some((line, self.versions(line).1)),
             _ => None,

@@ -45,19 +45,26 @@ impl RecordedStore {
 
 #[cfg(test)]
 impl RecordedStores {
-    /// Adds a store of the first thread with its bytes.
-    pub fn add_store(&mut self, address: u64, bytes: &[u8]) -> StoreId {
-        if self.threads.is_empty() {
-            self.threads.push(Vec::new());
-        }
-        let (number, place) = (self.stores.len() as StoreId, self.threads[0].len() as u32);
+    /// Adds a store of a thread with its bytes; instructions of each thread are numbered from 100.
+    pub fn add_store(&mut self, thread: u32, address: u64, bytes: &[u8]) -> StoreId {
+        let number = self.stores.len() as StoreId;
+        let place = self.add_act(thread, Act::Store(number));
         let value = Some(self.values.len());
         self.values.extend_from_slice(bytes);
         let size = bytes.len() as u64;
-        self.stores.push(RecordedStore { value, ..RecordedStore::plain(0, place, address, size) });
-        let site = self.sites.number(100 + u64::from(place), &mut CallStack::default());
-        self.threads[0].push(PlacedAct { act: Act::Store(number), site });
+        self.stores.push(RecordedStore { value, ..RecordedStore::plain(thread, place, address, size) });
         number
+    }
+
+    /// Adds what a thread does next; gives its place there.
+    pub fn add_act(&mut self, thread: u32, act: Act) -> u32 {
+        let threads = self.threads.len().max(thread as usize + 1);
+        self.threads.resize_with(threads, Vec::new);
+        let acts = &mut self.threads[thread as usize];
+        let place = acts.len() as u32;
+        let site = self.sites.number(100 + u64::from(place), &mut CallStack::default());
+        acts.push(PlacedAct { act, site });
+        place
     }
 }
 

@@ -3,15 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use fencepost_sim::isa::micro_op::{Fence, Flush, Operation};
 use fencepost_sim::line::LineAddress;
 use fencepost_sim::time::{Duration, Time};
 
 use super::Exploration;
 use super::content_hash::LINE;
+use super::diagnosis::Fault;
 use super::explanation::ExplainedStore;
 use super::image_stores::StoreRun;
 use super::pool_file::PoolFile;
-use super::recorded_stores::{ForeignBytes, RecordedStores};
+use super::recorded_stores::{Act, ForeignBytes, RecordedStores};
 use super::replay::{Change, LineHistory, MadeVersion, Replayed};
 
 /// The pool is mapped here, from its beginning.
@@ -38,12 +40,24 @@ impl Script {
     }
 
     /// A store of one byte to the beginning of a line becomes visible.
-    fn store(mut self, line: u32, byte: u8) -> Script {
-        let store = self.recorded.add_store(POOL + u64::from(line) * LINE as u64, &[byte]);
+    fn store(self, line: u32, byte: u8) -> Script {
+        self.store_by(0, line, byte)
+    }
+
+    fn store_by(mut self, thread: u32, line: u32, byte: u8) -> Script {
+        let store = self.recorded.add_store(thread, POOL + u64::from(line) * LINE as u64, &[byte]);
         let versions = &mut self.replayed.lines[line as usize].versions;
         let version = versions.len() as u32 + 1;
         versions.push(MadeVersion { version, stores: vec![store], change: self.replayed.changes.len() });
         self.happens(Change::Visible(line))
+    }
+
+    /// A thread flushes a line and waits for it, as the record has it: the line is promised apart.
+    fn flush_by(mut self, thread: u32, line: u32) -> Script {
+        let address = POOL + u64::from(line) * LINE as u64;
+        self.recorded.add_act(thread, Act::Flush { address, operation: Operation::Flush(Flush::CLWB) });
+        self.recorded.add_act(thread, Act::Fence { operation: Operation::Fence(Fence::SFENCE) });
+        self
     }
 
     /// So many stores to the line are promised to be durable.
@@ -194,6 +208,31 @@ fn the_store_behind_the_content_that_fails_is_the_one_that_is_lost() {
     assert_eq!(lost(0), (Some(100), Some(104)));
     assert_eq!(lost(1), (Some(101), Some(104)));
     assert_eq!(lost(2), (Some(103), Some(104)));
+}
+
+#[test]
+fn another_thread_waited_for_the_lost_store_only_if_it_stored_after_it() {
+    // Line 0 is lost, line 1 durable and in doubt; both threads flush what they store.
+    let fault_of = |script: Script| {
+        let mut exploration = script.explore();
+        assert!(exploration.advance());
+        exploration.explain(&vec![0, 1], &[1], &[0]).fault
+    };
+    let lost_first = Script::new(2).store_by(0, 0, 1).store_by(1, 1, 2).flush_by(0, 0).flush_by(1, 1);
+    assert_eq!(fault_of(lost_first), Fault::AcrossThreads);
+    let durable_first = Script::new(2).store_by(1, 1, 2).store_by(0, 0, 1).flush_by(0, 0).flush_by(1, 1);
+    assert_eq!(fault_of(durable_first), Fault::LaterStore);
+}
+
+#[test]
+fn where_all_is_promised_the_thread_of_the_lost_store_is_looked_at_first() {
+    // A thread promises line 1 too early and stores to line 0; another one works meanwhile in line 2.
+    let script = Script::new(3).store(1, 1).promise(1, 1).store(0, 2).store_by(1, 2, 3).promise(2, 1);
+    let mut exploration = script.flush_by(0, 0).flush_by(1, 2).store(0, 3).explore();
+    while exploration.advance() {}
+    let explanation = exploration.explain(&vec![0], &[], &[0]);
+    let instruction = |store: ExplainedStore| (store.thread, exploration.recorded.sites.get(store.site).instruction);
+    assert_eq!((explanation.fault, explanation.durable.map(instruction)), (Fault::LaterStore, Some((0, 100))));
 }
 
 #[test]
