@@ -16,11 +16,12 @@
 #   make wheel   a wheel that needs no compilers where it is installed: out/wheel
 #   make wheel-tests  that wheel in an empty environment without compilers, as a new user would use it
 #   make sdist   the committed sources as a package: out/wheel
+#   make sdist-tests  the same of that package, which is compiled for it: ten minutes
 #   make validate published figures against ours: docs/validation.md (fails while one is unexplained)
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: docs wheel wheel-tests sdist loom tsan compare-speed setup set-up profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests ignored-rust-tests many-cases-rust-tests lint fuzz bench validate compare-results clean workloads measure
+.PHONY: docs wheel wheel-tests sdist sdist-tests loom tsan compare-speed setup set-up profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests ignored-rust-tests many-cases-rust-tests lint fuzz bench validate compare-results clean workloads measure
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -224,10 +225,14 @@ wheel: setup
 # TRY=python3.10: with another Python than ours.
 TRY = $(BIN)/python
 wheel-tests: wheel
-	setup/try-wheel out/wheel $(TRY)
+	setup/try-package out/wheel/fencepost-*.whl $(TRY)
 
 sdist: setup
 	$(BIN)/python setup/backend.py sdist out/wheel
+
+# Compiles everything, as `pip install` of the sources does.
+sdist-tests: sdist
+	setup/try-package out/wheel/fencepost-*.tar.gz $(TRY)
 
 # --- compare-results -----------------------------------------------------------------------
 

@@ -32,20 +32,29 @@ Settings = dict[str, Any] | None
 
 # For `pip install --editable`, and what pip reads first.
 get_requires_for_build_editable = maturin.get_requires_for_build_editable
-get_requires_for_build_wheel = maturin.get_requires_for_build_wheel
 get_requires_for_build_sdist = maturin.get_requires_for_build_sdist
 prepare_metadata_for_build_editable = maturin.prepare_metadata_for_build_editable
 prepare_metadata_for_build_wheel = maturin.prepare_metadata_for_build_wheel
 build_editable = maturin.build_editable
 
 
+def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
+    """Nothing beyond pyproject.toml. Pip asks this first, and so hears first of missing tools.
+
+    Maturin's own answer would have pip fetch Rust, without which the recorder is not built either.
+    """
+    _check_tools()
+    return []
+
+
 def build_wheel(
     wheel_directory: str, config_settings: Settings = None, metadata_directory: str | None = None
 ) -> str:
     """The name of the file; there is none that is too large, or that says where it was built."""
+    _check_tools()
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    for build in ("setup/check-toolchain", "recorder/build", "setup/channel"):
+    for build in ("recorder/build", "setup/channel"):
         _run(ROOT / build)
     for folder in ("measure", "workloads/stream"):
         _run("make", "--silent", "-C", ROOT / folder)
@@ -83,6 +92,20 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
         _run("gzip", "--no-name", tar)
         shutil.move(tar.with_suffix(".tar.gz"), packed)
     return packed.name
+
+
+def _check_tools() -> None:
+    """Ends with a line for what is missing of the system's packages, and one for Rust."""
+    checks = (["setup/install-packages", "--say"], ["setup/check-toolchain"])
+    environment = os.environ | {"PYTHON": sys.executable}
+    said = [
+        subprocess.run(
+            check, check=False, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
+        )
+        for check in checks
+    ]
+    if any(one.returncode for one in said):
+        raise SystemExit("".join(one.stderr for one in said).strip())
 
 
 def _plain_wheel() -> Path:
