@@ -417,14 +417,14 @@ ROW = "idle_latency,expander,300,ns,set,"
     [
         (
             "speed,expander,300,ns,set,",
-            "rows.csv:2: nothing measures speed; there are idle_latency",
+            "rows.csv:2: there is no metric `speed`; there are: idle_latency",
         ),
         ("idle_latency,expander,300,GB/s,set,", "unit 'GB/s': idle_latency is in ns or us"),
         ("idle_latency,expander,fast,ns,set,", "expected 'fast': it has to be a number above 0"),
         ("idle_latency,expander,nan,ns,set,", "a number above 0"),
         ("idle_latency,expander,0,ns,set,", "a number above 0"),
         ("idle_latency,expander,300,ns,train,", "role 'train': it has to be set or held_out"),
-        ("idle_latency,ssd,300,ns,set,", 'there is no memory "ssd"'),
+        ("idle_latency,ssd,300,ns,set,", "there is no memory `ssd`"),
         ("idle_latency,pm,300,ns,set,", "host0 reaches no PM device"),
         ("idle_latency,expander 2,300,ns,set,", "expander 2: a condition is made of memory"),
         ('idle_latency,"expander, 2:1",300,ns,set,', "idle_latency has no load"),
@@ -464,7 +464,10 @@ def test_wrong_rows_are_one_message(row: str, part: str) -> None:
         (["--free", "link.flit_format=1..9"], "link.flit_format"),
         (["--free", "link.latency_ns=1..9", "--free", "link.latency_ns=2..3"], "is free already"),
         ([], "nothing is free"),
-        (["--free", "link.latency_ns=1..9", "--hold-out", "x"], "there is no such group; idle"),
+        (
+            ["--free", "link.latency_ns=1..9", "--hold-out", "x"],
+            "--hold-out: there is no group `x`; there are: idle",
+        ),
         (["--free", "link.latency_ns=1..9", "--hold-out", "idle"], "no row is set"),
         (["--free", "link.latency_ns=1..9", "--cross-validate"], "there is only idle"),
         (["--free", "link.latency_ns=1..9", "--node", "1=expander"], "rows.csv is a CSV file"),

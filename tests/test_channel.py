@@ -255,9 +255,9 @@ channel = "silver"
         "channels.toml:3: timing.windows_us: there is no such key; the nearest is `window_us`",
         "channels.toml:6: channel.weight: -1: it has to be a number from 0.001 to 1000",
         "channels.toml:8: channel.name: 'gold' is taken; names differ",
-        "channels.toml:9: channel.devices: 'pond' is no device; there are pool",
+        "channels.toml:9: channel.devices: there is no device `pond`; there are: pool",
         "channels.toml:11: program.command: 'true': it has to be a list of texts",
-        "channels.toml:12: program.channel: 'silver' is no channel; there are gold, gold",
+        "channels.toml:12: program.channel: there is no channel `silver`; there are: gold, gold",
     ]
 
 

@@ -109,7 +109,10 @@ def test_every_command_is_found_by_its_name_alone_and_imports_no_other():
         (["run", "pcs-table1", "x.fencepost", "--", "true"], "either a record or"),
         (["compare", "pcs-table1"], "a record is missing"),
         (["run", "pcs-table1", "absent.fencepost"], "absent.fencepost: cannot be read"),
-        (["run", "pcs-tabel1", "x.fencepost"], "there is no machine `pcs-tabel1`"),
+        (
+            ["run", "pcs-tabel1", "x.fencepost"],
+            "there is no machine `pcs-tabel1`; did you mean `pcs-table1`? There are: agilex",
+        ),
         (["run", "absent.toml", "x.fencepost"], "absent.toml: cannot be read"),
         (["run", "--scheme", "pbrf", "pcs-table1", "x"], "pbrf"),
         (["compare", "--schemes", "", "pcs-table1", "x"], "scheme"),

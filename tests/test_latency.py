@@ -150,7 +150,7 @@ def test_a_scheme_with_a_persist_buffer_is_measured_with_writes(fencepost):
     ("arguments", "part"),
     [
         (["no-machine"], "there is no machine `no-machine`"),
-        (["pond-8", "--memory", "ssd"], 'there is no memory "ssd"; there are dram, pm, expander'),
+        (["pond-8", "--memory", "ssd"], "there is no memory `ssd`; there are: dram, pm, expander"),
         (["pond-8", "--memory", "pm"], "host0 reaches no PM device"),
         (["pond-8", "--mix", "2"], "--mix 2: it has to be R:W"),
         (["pond-8", "--mix", "0:0"], "--mix 0:0: it has to be R:W"),

@@ -57,9 +57,13 @@ def test_what_cannot_be_run_is_still_compared_with_the_model(
 
 def test_wrong_names_are_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert _run("px86-99") == 2
-    assert "there are: px86-01, px86-02" in capsys.readouterr().err
+    near = "no litmus test `px86-99`; did you mean `px86-09`? There are: px86-01, px86-02"
+    assert near in capsys.readouterr().err
     assert _run("px86-01", "--machine", "ring") == 2
-    assert "neither one of local, switch, chain2" in capsys.readouterr().err
+    there = "there is no machine `ring`; there are: local, switch, chain2, chain4, tree, agilex"
+    assert there in capsys.readouterr().err
+    assert _run("px86-01", "--machine", "./ring.toml") == 2
+    assert "./ring.toml: cannot be read" in capsys.readouterr().err
 
 
 def _offences(test: str, seed: int, *changes: str) -> int:

@@ -382,7 +382,7 @@ def test_it_runs_on_aarch64() -> None:
         (["--simulate", "pcs-table1", "--place", "cxl"], "--place cxl: it is WHERE=NODE"),
         (
             ["--simulate", "spr-cxl", "--place", "local=nowhere"],
-            "--place local=nowhere: spr-cxl: this machine has no memory node `nowhere`",
+            "--place local=nowhere: spr-cxl: there is no memory node `nowhere`",
         ),
         (
             ["--simulate", "spr-cxl", "--place", "foo=dram0"],

@@ -35,7 +35,7 @@ def test_a_probe_shows_commands_and_times():
 @pytest.mark.parametrize(
     ("medium", "request_", "message"),
     [
-        ("pm1", {}, "there is no medium `pm1`; there are: dram pm0"),
+        ("pm1", {}, r"there is no medium `pm1`; did you mean `pm0`\? There are: dram, pm0"),
         ("dram", {"at_ps": 0, "write": False, "place": [2, 0, 0, 0, 0]}, "request 0 of the script"),
         ("pm0", {"at_ps": 0, "write": False, "place": [0] * 5}, "only DRAM has places"),
         ("pm0", {"at_ps": 0, "write": False, "line": 1 << 40}, "beyond the capacity"),

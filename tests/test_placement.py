@@ -162,7 +162,7 @@ def test_the_other_socket_is_further_away_and_the_expander_furthest(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--place", "heap=nowhere"], "no memory node `nowhere`; it has dram0"),
+        (["--place", "heap=nowhere"], "no memory node `nowhere`; there are: dram0"),
         (["--place", "heap"], "it has to be PART=NODE"),
         (["--place", "heap=dram0", "--pm", "heap"], "it contradicts"),
         (["--threads", "0,99"], "there is no core 99"),
@@ -182,7 +182,7 @@ def test_what_cannot_be_placed_is_refused_before_the_program_is_run(
 ) -> None:
     done = fencepost("compare", "asic-expander", "--place", "heap=far", "--", "touch", "is-run")
     assert done.returncode == 2
-    assert "asic-expander: --place heap=far: this machine has no memory node `far`" in done.stderr
+    assert "asic-expander: --place heap=far: there is no memory node `far`" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -265,7 +265,7 @@ def test_a_machine_places_programs_and_the_command_line_replaces_its_rules(
     )
     done = fencepost("machine", "show", "mine.toml")
     assert done.returncode == 2
-    assert "mine.toml:4: placement.heap: this machine has no memory node `nowhere`" in done.stderr
+    assert "mine.toml:4: placement.heap: there is no memory node `nowhere`" in done.stderr
 
 
 def test_crash_states_keep_the_pool_in_pm_and_place_everything_else(
@@ -288,4 +288,4 @@ def test_crash_states_keep_the_pool_in_pm_and_place_everything_else(
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
         assert "file:pool has to lie in PM" in refused.stderr
     refused = fencepost("crash", *record, "--place", "heap=far")
-    assert "this machine has no memory node `far`; it has dram0, pm0" in refused.stderr
+    assert "there is no memory node `far`; there are: dram0, pm0" in refused.stderr

@@ -79,7 +79,7 @@ def test_a_budget_is_a_number_that_is_not_negative(
 def test_an_unknown_scheme_is_named(fft_record: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["power", "pcs-table1", str(fft_record), "--scheme", "pbx"]) == 2
     assert (
-        "there is no scheme `pbx`; there are: nopb, pb, pb_rf, pb_adaptive"
+        "there is no scheme `pbx`; did you mean `pb`? There are: nopb, pb, pb_rf, pb_adaptive"
         in capsys.readouterr().err
     )
 

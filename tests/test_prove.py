@@ -171,9 +171,12 @@ def test_what_cannot_be_explored_is_refused(fencepost_here):
             ["--inputs", 3, "--acknowledgement-inputs", 2],
             "inputs and acknowledgement inputs: 5 are more than 4 together",
         ),
-        (["--scheme", "pbrf"], '"pbrf" is no scheme; there are nopb, pb, pb_rf, pb_adaptive'),
+        (
+            ["--scheme", "pbrf"],
+            "there is no scheme `pbrf`; did you mean `pb_rf`? There are: nopb, pb, pb_rf, pb_adap",
+        ),
         (["--failures", 2], "failures: 2 is not 0 to 1"),
-        (["--topology", "ring"], '"ring" is no topology; there are single, chain, shared'),
+        (["--topology", "ring"], "there is no topology `ring`; there are: single, chain, shared"),
         (["--without", "luck"], "there is no reduction `luck`"),
         (["--mutant", "gremlin"], "there is no mutant `gremlin`; there are: all, "),
         (

@@ -48,7 +48,10 @@ def test_a_story_is_told(fencepost):
     "arguments, said",
     [
         (["coherence", "--devices", 9], "devices: 9 cannot be explored; it can be 1 to 3"),
-        (["coherence", "--request", "RdOwm"], "there is no request `RdOwm`; there are RdCurr, "),
+        (
+            ["coherence", "--request", "RdOwm"],
+            "there is no request `RdOwm`; did you mean `RdOwn`? ",
+        ),
         (["coherence", "--mutant", "nil"], "there is no mutant `nil`; there are: all, "),
         (["coherence", "--mutant", "all", "--cores", 1], "a mutant has bounds of its own"),
         (["--entries", 1, "coherence"], "--entries: options stand behind `coherence`"),

@@ -57,7 +57,8 @@ def test_an_unknown_name_is_refused(fencepost: Fencepost) -> None:
     done = fencepost("schema", "results")
     assert done.returncode == 2
     assert done.stderr == (
-        "fencepost: there is no schema `results`; choose of: result, evidence, crash\n"
+        "fencepost: there is no schema `results`; did you mean `result`? "
+        "There are: result, evidence, crash\n"
     )
 
 

@@ -421,7 +421,7 @@ def test_a_wrong_list_has_one_message(tmp_path: Path, text: str, message: str) -
     ("arguments", "message"),
     [
         (["pcs2"], "there is no study `pcs2`"),
-        (["pcs", "--part", "figure5"], "there is no such part"),
+        (["pcs", "--part", "figure5"], "there is no part `figure5`; there are: "),
         (["pcs", "--programs", "nowhere.toml"], "cannot be read"),
         (["pcs", "--part", "schemes", "--docs", "docs"], "--docs writes the whole page"),
     ],

@@ -111,10 +111,10 @@ def test_a_study_that_is_none_is_refused(capsys):
     assert main(["reproduce", "tinny"]) == 2
     said = capsys.readouterr().err
     assert (
-        "there is no study `tinny`; there are: pcs, primitives, streamer, memchannel, type2, tiny"
-        in said
+        "there is no study `tinny`; did you mean `tiny`? "
+        "There are: pcs, primitives, streamer, memchannel, type2, tiny" in said
     )
-    with pytest.raises(InputError, match="no rows of `tinny`"):
+    with pytest.raises(InputError, match="no study or comparison `tinny`; did you mean `tiny`"):
         rows("tinny")
     assert main(["reproduce", "tiny", "--programs", "l.toml"]) == 2
     assert "`tiny` has no programs that could be others" in capsys.readouterr().err

@@ -89,7 +89,7 @@ def test_bursts_that_cannot_be_are_refused() -> None:
         coherent.bursts(of, coherent.device("type3", "nc_read"), "memory")
     with pytest.raises(InputError, match="has room for 2048 lines, and not for 524288"):
         coherent.bursts(of, coherent.device("type2", "nc_read"), "own_cache")
-    with pytest.raises(InputError, match='there is no memory "pm"'):
+    with pytest.raises(InputError, match="there is no memory `pm`"):
         coherent.bursts(of, coherent.core("load"), "memory", memory="pm")
     with pytest.raises(InputError, match="type3 is no accelerator"):
         coherent.bursts(of, coherent.core("load"), "device_owned", memory="type3")

@@ -122,7 +122,7 @@ def test_a_picture_is_the_same_each_time_and_counts_what_holds():
 def test_an_unknown_comparison_is_refused(fencepost):
     done = fencepost("validate", "hots")
     assert done.returncode == 2
-    assert "there is no comparison `hots`; there are: host" in done.stderr
+    assert "there is no comparison `hots`; did you mean `host`? There are: host" in done.stderr
 
 
 def test_the_page_is_not_made_from_a_part(fencepost):

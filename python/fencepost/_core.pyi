@@ -30,6 +30,7 @@ __all__ = [
     "mapped_reads",
     "matched_ratio",
     "medium_probe",
+    "nearest",
     "options_check",
     "options_resolve",
     "pcie_measure",
@@ -39,6 +40,7 @@ __all__ = [
     "prove_mutant",
     "provoke_fault",
     "record_info",
+    "there_is_no",
     "traffic_footprint_max",
     "traffic_measure",
     "transport_has_to_settle",
@@ -106,6 +108,13 @@ def matched_ratio(
     its 95 % confidence interval. Each total has what every interval contributes to its error, and
     how many coefficients it took.
     """
+
+def nearest(wanted: str, valid: list[str]) -> str | None:
+    """The valid name most like `wanted`, if any is like it."""
+
+def there_is_no(kind: str, wanted: str, valid: list[str]) -> str:
+    """What is said of a `kind` of which none is called `wanted`: the nearest name first, then all
+    that there are."""
 
 def medium_probe(machine: str, medium: str, script: str) -> str:
     """What a medium of `machine` (JSON) does alone under a script of requests, as JSON.

@@ -14,6 +14,7 @@ mod job;
 mod link;
 mod litmus;
 mod machine;
+mod nearest;
 mod options;
 mod ordinary_file;
 mod persist_buffer;
@@ -43,6 +44,8 @@ mod _core {
     use super::litmus::{litmus_examine, litmus_fabrics, litmus_tests};
     #[pymodule_export]
     use super::machine::{machine_resolve, machine_schema};
+    #[pymodule_export]
+    use super::nearest::{nearest_name, there_is_no};
     #[pymodule_export]
     use super::options::{options_check, options_resolve};
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! Litmus tests of persistency, run on a thread of Python's with the interpreter's lock released.
 
 use fencepost_checker::memory_model::{NamedMachine, examine, fabrics, names};
+use fencepost_sim::nearest::there_is_no;
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -37,7 +38,7 @@ pub fn litmus_examine(
     seeds: u64,
 ) -> PyResult<String> {
     if !names().iter().any(|own| own == name) {
-        return Err(input(format!("there is no litmus test `{name}`; there are: {}", names().join(", "))));
+        return Err(input(there_is_no("litmus test", name, &names())));
     }
     let resolved = machines.iter().map(|(name, json)| Ok((name.clone(), machine::from_json(name, json)?)));
     let machines: Vec<NamedMachine> = resolved.collect::<PyResult<_>>()?;

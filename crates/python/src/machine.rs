@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use fencepost_sim::config::{Machine, SourceText, json_schema};
+use fencepost_sim::nearest::there_is_no;
 use fencepost_sim::record::RECORD_MAGIC;
 use pyo3::prelude::*;
 
@@ -59,8 +60,8 @@ fn find(machine: &str, directories: &[PathBuf]) -> PyResult<PathBuf> {
     }
     let named = directories.iter().map(|folder| folder.join(format!("{machine}.toml")));
     named.into_iter().find(|path| path.exists()).ok_or_else(|| {
-        let names = names(directories).join(", ");
-        input(format!("there is no machine `{machine}`; name a file (NAME.toml) or one of: {names}"))
+        let unknown = there_is_no("machine", machine, &names(directories));
+        input(format!("{unknown}, or name a file (NAME.toml)"))
     })
 }
 

@@ -103,8 +103,7 @@ pub fn options_check(options: &str, machine_name: &str, machine: &str) -> PyResu
 
 /// The scheme of that name.
 pub fn scheme_of(name: &str) -> PyResult<Scheme> {
-    Scheme::from_str(name)
-        .map_err(|_| input(format!("there is no scheme `{name}`; there are: {}", names(&Scheme::ALL))))
+    Scheme::from_str(name).map_err(input)
 }
 
 impl Options {

@@ -1,5 +1,7 @@
 //! A medium of a machine alone, under a script of requests.
 
+use std::iter;
+
 use fencepost_sim::config::Machine;
 use fencepost_sim::device::dram::address::{AddressMap, Place};
 use fencepost_sim::device::dram::{BankId, Command};
@@ -7,6 +9,7 @@ use fencepost_sim::device::probe::{ProbeOutcome, ProbeRequest, probe};
 use fencepost_sim::device::{DramConfig, Medium, MediumConfig};
 use fencepost_sim::host_bridge::Interleave;
 use fencepost_sim::line::{ByteMask, LINE_BYTES, LineAddress};
+use fencepost_sim::nearest::there_is_no;
 use fencepost_sim::time::Time;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -43,8 +46,8 @@ fn medium_config(machine: &Machine, name: &str) -> PyResult<MediumConfig> {
     let devices = topology.devices.iter().zip(0..);
     let found = devices.clone().find(|(device, _)| device.name == name);
     let Some((_, index)) = found else {
-        let names: Vec<&str> = devices.map(|(device, _)| device.name.as_str()).collect();
-        return Err(input(format!("there is no medium `{name}`; there are: dram {}", names.join(" "))));
+        let names: Vec<&str> = iter::once("dram").chain(devices.map(|(device, _)| device.name.as_str())).collect();
+        return Err(input(there_is_no("medium", name, &names)));
     };
     let id = fencepost_sim::config::topology::DeviceId(index);
     Ok(topology.device_config(id).clone())

@@ -19,6 +19,7 @@ use crate::error::SimulationError;
 use crate::kernel::trace::{Selection, Trace};
 use crate::line::{LINE_BYTES, LineAddress, Version};
 use crate::message::Stage;
+use crate::nearest::there_is_no;
 use crate::system::{Stepped, System};
 use crate::time::{Duration, Time};
 use crate::timeline::Timeline;
@@ -241,7 +242,7 @@ impl Bursts {
         let own = if self.memory == "dram" { "dram0" } else { &self.memory };
         let node = nodes.iter().find(|node| node.name == own).ok_or_else(|| {
             let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-            format!("there is no memory {:?}; there are {}", self.memory, names.join(", "))
+            there_is_no("memory", &self.memory, &names)
         })?;
         let bytes = node.frames.end - node.frames.start;
         if self.footprint_bytes > bytes {

@@ -26,6 +26,7 @@ pub mod isa;
 pub mod kernel;
 pub mod line;
 pub mod message;
+pub mod nearest;
 pub mod pcie;
 pub mod record;
 pub mod replay;

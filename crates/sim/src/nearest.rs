@@ -1,17 +1,34 @@
-//! Finds what a person meant who mistyped a name.
+//! Finds what a person meant who mistyped a name, and says so.
+
+use std::fmt::Write as _;
 
 /// How alike two names have to be (Jaro-Winkler, 0 to 1) for one to be offered instead of the other.
 const ALIKE: f64 = 0.8;
 
 /// The valid name most like `wanted`, if any is like it.
-pub(super) fn nearest<'a>(wanted: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(wanted: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = wanted.to_lowercase();
     let alike = valid.into_iter().map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name));
     best(alike.filter(|(likeness, _)| *likeness >= ALIKE))
 }
 
+/// What is said of a `kind` of which none is called `wanted`: the nearest name first, then all that there are.
+pub fn there_is_no(kind: &str, wanted: &str, valid: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = valid.iter().map(AsRef::as_ref).collect();
+    let mut message = format!("there is no {kind} `{wanted}`; ");
+    let there_are = match nearest(wanted, names.iter().copied()) {
+        Some(near) => {
+            let _ = write!(message, "did you mean `{near}`? ");
+            "There are"
+        }
+        None => "there are",
+    };
+    let _ = write!(message, "{there_are}: {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
+    message
+}
+
 /// The valid dotted path most like `wanted`: first by its last step, then by its first one, then by all of it.
-pub(super) fn nearest_path<'a>(wanted: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_path<'a>(wanted: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let first_step = |path: &str| path.split('.').next().unwrap_or_default().to_lowercase();
     let last_step = |path: &str| path.rsplit('.').next().unwrap_or_default().to_lowercase();
     let likeness = |path: &str| {
@@ -47,6 +64,15 @@ mod tests {
     #[test]
     fn nothing_is_offered_that_is_not_alike() {
         assert_eq!(nearest("voltage", ["rob_entries", "ways"]), None);
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest_and_then_all() {
+        let valid = ["nopb", "pb", "pb_rf"];
+        let near = "there is no scheme `pbrf`; did you mean `pb_rf`? There are: nopb, pb, pb_rf";
+        assert_eq!(there_is_no("scheme", "pbrf", &valid), near);
+        assert_eq!(there_is_no("scheme", "xyz", &valid), "there is no scheme `xyz`; there are: nopb, pb, pb_rf");
+        assert_eq!(there_is_no("channel", "gold", &[""; 0]), "there is no channel `gold`; there are: none");
     }
 
     #[test]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fencepost import documents
-from fencepost._core import InputError
+from fencepost._core import InputError, there_is_no
 from fencepost.calibrate import measurement
 from fencepost.calibrate.measurement import UNITS, Measurement
 from fencepost.rows.row import HELD_OUT, PUBLISHED, QUALITIES, SET
@@ -139,7 +139,7 @@ def held_out(targets: list[Target], groups: list[str]) -> list[Target]:
     there = list(dict.fromkeys(target.group for target in targets))
     for group in groups:
         if group not in there:
-            raise InputError(f"--hold-out {group}: there is no such group; {', '.join(there)}")
+            raise InputError(f"--hold-out: {there_is_no('group', group, there)}")
     return [
         replace(target, is_set=False) if target.group in groups else target for target in targets
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost import latency, traffic
-from fencepost._core import InputError
+from fencepost._core import InputError, there_is_no
 from fencepost.latency import Load
 from fencepost.traffic import Machine
 
@@ -59,7 +59,7 @@ class Measurement:
 def read(metric: str, condition: str) -> Measurement:
     """From the two columns of a row; raises `InputError` with what would be right."""
     if metric not in UNITS:
-        raise InputError(f"nothing measures {metric or 'no metric'}; there are {', '.join(UNITS)}")
+        raise InputError(there_is_no("metric", metric, list(UNITS)))
     found: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in condition.split(","))):
         for name, value in _part(part).items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import documents
-from fencepost._core import InputError
+from fencepost._core import InputError, nearest, there_is_no
 from fencepost.channel import keys
 from fencepost.channel.keys import Key
 
@@ -175,9 +174,10 @@ class _Reader:
         for key in given:
             if key in valid:
                 continue
-            near = difflib.get_close_matches(key, valid, 1, 0)
+            near = nearest(key, valid)
             path = f"{name}.{key}" if depth else key
-            what = f"there is no such key; the nearest is `{near[0]}`"
+            there = f"the nearest is `{near}`" if near else f"there are {', '.join(valid)}"
+            what = f"there is no such key; {there}"
             self._fault(self._line(name, number, key), path, what)
 
     def _check_names(self, name: str, tables: list[dict[str, Any]]) -> None:
@@ -194,7 +194,7 @@ class _Reader:
             for one in channel["devices"] or []:
                 if one not in names:
                     line = self._line("channel", number, "devices")
-                    what = f"{one!r} is no device; there are {', '.join(map(str, names))}"
+                    what = there_is_no("device", one, names)
                     self._fault(line, "channel.devices", what)
 
     def _check_programs(
@@ -204,8 +204,7 @@ class _Reader:
         for number, program in enumerate(programs):
             if program["channel"] is not None and program["channel"] not in names:
                 line = self._line("program", number, "channel")
-                there = ", ".join(map(str, names)) or "none"
-                what = f"{program['channel']!r} is no channel; there are {there}"
+                what = there_is_no("channel", program["channel"], names)
                 self._fault(line, "program.channel", what)
 
     def _fault(self, line: int, path: str, what: str) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fencepost import documents
-from fencepost._core import InputError
+from fencepost._core import InputError, there_is_no
 from fencepost.cli import outputs
 from fencepost.cli.application import app
 from fencepost.studies.pcs import hazard as live
@@ -45,7 +45,7 @@ def hazard(
             f"--hosts {hosts}: it has to be {HOST_NUMBERS} (PM is interleaved over as many devices)"
         )
     if scheme not in SIZED:
-        raise InputError(f'"{scheme}" has no persist buffer; there are {", ".join(SIZED)}')
+        raise InputError(there_is_no("scheme with a persist buffer", scheme, list(SIZED)))
     outputs.check({"--json": json_file})
     if copies:
         _show_copies(hosts, seed, json_file)

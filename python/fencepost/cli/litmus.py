@@ -12,7 +12,7 @@ import typer
 from rich.table import Column, Table
 
 from fencepost import __version__, _core, documents, machines, terminal
-from fencepost._core import InputError, InternalError
+from fencepost._core import InputError, InternalError, there_is_no
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
@@ -66,7 +66,7 @@ def litmus(
     """
     names = _core.litmus_tests()
     if name is not None and name not in names:
-        raise InputError(f"there is no litmus test `{name}`; there are: {', '.join(names)}")
+        raise InputError(there_is_no("litmus test", name, names))
     outputs.check({"--json": json_file, "--docs": docs})
     fabrics = _fabrics(only or [])
     resolved = [(fabric["name"], json.dumps(_resolved(fabric))) for fabric in fabrics]
@@ -271,13 +271,11 @@ def _fabrics(only: list[str]) -> list[dict[str, Any]]:
 
 
 def _fabric_of_machine(machine: str, known: dict[str, Any]) -> dict[str, Any]:
-    try:
-        name = machines.name_of(machine)
-        fabric = machines.resolve(machine, [])["fabric"]
-    except InputError as error:
-        raise InputError(
-            f"--machine {machine}: neither one of {', '.join(known)} nor a machine: {error}"
-        ) from error
+    name = machines.name_of(machine)
+    if name == machine and name not in machines.names():
+        there = there_is_no("machine", name, [*known, *machines.names()])
+        raise InputError(f"{there}, or name a file (NAME.toml)")
+    fabric = machines.resolve(machine, [])["fabric"]
     if not can_run(fabric):
         has = "no PM device" if not fabric["devices"] else f"{len(fabric['hosts'])} hosts"
         needs = "a litmus test needs one host and a PM device"

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from fencepost import documents, studies, terminal
-from fencepost._core import InputError
+from fencepost._core import InputError, there_is_no
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
@@ -109,9 +109,7 @@ def reproduce(
 def _parts(study: Study, part: list[str] | None, quick: bool) -> tuple[str, ...]:
     names = [one.name for one in study.parts]
     if unknown := set(part or []) - set(names):
-        raise InputError(
-            f"--part {min(unknown)}: there is no such part; there are: {', '.join(names)}"
-        )
+        raise InputError(there_is_no("part", min(unknown), names))
     chosen = part or (study.quick_parts if quick else names)
     return tuple(name for name in names if name in chosen)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from fencepost import published_schemas
-from fencepost._core import InputError
+from fencepost._core import InputError, there_is_no
 from fencepost.cli.application import app
 
 NAMES = tuple(published_schemas.DOCUMENTS)
@@ -31,5 +31,5 @@ def schema(
     """Print the JSON Schema of a kind of document, with its version. `machine schema` has that of
     machine files."""
     if name not in NAMES:
-        raise InputError(f"there is no schema `{name}`; choose of: {', '.join(NAMES)}")
+        raise InputError(there_is_no("schema", name, list(NAMES)))
     print(json.dumps(published_schemas.schema(name), indent=2, ensure_ascii=False))

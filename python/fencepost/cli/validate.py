@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from fencepost import documents, terminal
-from fencepost._core import InputError, InternalError
+from fencepost._core import InputError, InternalError, there_is_no
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
@@ -54,7 +54,7 @@ def validate(
     The explanations are in experiments/misses.csv; a line there that no row needs is an error.
     """
     if name is not None and name not in COMPARISONS:
-        raise InputError(f"there is no comparison `{name}`; there are: {', '.join(COMPARISONS)}")
+        raise InputError(there_is_no("comparison", name, list(COMPARISONS)))
     if docs is not None and (quick or name):
         part = "--quick" if quick else f"`{name}` alone"
         raise InputError(f"--docs writes the whole page; it cannot be made from {part}")

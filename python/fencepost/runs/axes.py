@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from fencepost._core import InputError
+from fencepost._core import InputError, there_is_no
 
 Document = dict[str, Any]
 
@@ -229,7 +229,9 @@ def values_of(chosen: Iterable[str], given: Collection[str] = ()) -> dict[str, l
 def _read(option: str, text: str, example: str) -> tuple[str, str]:
     """Axis and value of `AXIS=VALUE`."""
     axis, equals, value = text.partition("=")
-    if not equals or axis not in AXES or not (value.strip() or AXES[axis].has_default):
+    if equals and axis not in AXES:
+        raise InputError(f"{option} {text}: {there_is_no('axis', axis, list(AXES))}")
+    if not equals or not (value.strip() or AXES[axis].has_default):
         raise InputError(
             f"{option} {text}: it has to be AXIS=VALUE with an axis of {', '.join(AXES)}, "
             f"such as {example}"

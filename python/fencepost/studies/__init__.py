@@ -5,7 +5,7 @@ Each is a folder here with its cells, rows and sections (`study.py`), and a line
 
 from collections.abc import Callable
 
-from fencepost._core import InputError
+from fencepost._core import InputError, there_is_no
 from fencepost.rows import Lab, Row
 from fencepost.studies.memchannel import MEMCHANNEL
 from fencepost.studies.pcs import PCS
@@ -31,8 +31,7 @@ def study(name: str) -> Study:
     for one in STUDIES:
         if one.name == name:
             return one
-    names = ", ".join(one.name for one in STUDIES)
-    raise InputError(f"there is no study `{name}`; there are: {names}")
+    raise InputError(there_is_no("study", name, [one.name for one in STUDIES]))
 
 
 def source(name: str) -> Source:
@@ -40,5 +39,5 @@ def source(name: str) -> Source:
     sources = {one.name: one.rows for one in STUDIES}
     sources |= {one.name: one.rows for one in COMPARISONS.values()}
     if name not in sources:
-        raise InputError(f"there are no rows of `{name}`; there are: {', '.join(sources)}")
+        raise InputError(there_is_no("study or comparison", name, list(sources)))
     return sources[name]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import _core
-from fencepost._core import InputError
+from fencepost._core import InputError, there_is_no
 from fencepost.runs.axes import Key, key_of
 from fencepost.runs.experiment import Experiment
 
@@ -18,9 +18,11 @@ def run_of(document: dict[str, Any], wanted: str | None) -> Key:
     if wanted is None:
         return keys[-1]
     found = [key for key in keys if wanted in (key.name, key.scheme)]
-    if len(found) != 1:
-        names = ", ".join(key.name for key in keys)
-        raise InputError(f"--run {wanted}: it has to be one of {names}")
+    if not found:
+        raise InputError(there_is_no("run", wanted, [key.name for key in keys]))
+    if len(found) > 1:
+        names = ", ".join(key.name for key in found)
+        raise InputError(f"--run {wanted}: several runs are called so; name one of {names}")
     return found[0]
 
 

@@ -2,6 +2,7 @@
 
 use fencepost_sim::device::type2::device_memory::Kind;
 use fencepost_sim::device::type2::messages::Request;
+use fencepost_sim::nearest::there_is_no;
 use serde::{Deserialize, Serialize};
 
 /// Devices at most.
@@ -98,5 +99,5 @@ fn request_named(name: &str) -> Result<Request, String> {
         .zip(&names)
         .find(|(_, known)| *known == name)
         .map(|(request, _)| request)
-        .ok_or_else(|| format!("there is no request `{name}`; there are {}", names.join(", ")))
+        .ok_or_else(|| there_is_no("request", name, &names))
 }

@@ -1,7 +1,10 @@
 //! Broken variants, each breaking another rule.
 
+use std::iter;
+
 use fencepost_sim::device::type2::Rules;
 use fencepost_sim::device::type2::device_memory::MemoryRules;
+use fencepost_sim::nearest::there_is_no;
 
 use super::bounds::{Bounds, DeviceMemoryKind};
 use super::device_memory::DeviceMemory;
@@ -44,8 +47,8 @@ impl Mutant {
     /// The mutant of that name.
     pub fn named(name: &str) -> Result<&'static Mutant, String> {
         ALL.iter().find(|mutant| mutant.name == name).ok_or_else(|| {
-            let names: Vec<&str> = ALL.iter().map(|mutant| mutant.name).collect();
-            format!("there is no mutant `{name}`; there are: all, {}", names.join(", "))
+            let names: Vec<&str> = iter::once("all").chain(ALL.iter().map(|mutant| mutant.name)).collect();
+            there_is_no("mutant", name, &names)
         })
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use fencepost_sim::config::Machine;
+use fencepost_sim::nearest::there_is_no;
 use fencepost_sim::switch::Scheme;
 use serde::Serialize;
 
@@ -102,7 +103,7 @@ pub fn examine(name: &str, machines: &[NamedMachine], seeds: Range<u64>, guard: 
         return Ok(examine_processor(&test, machines, seeds, guard));
     }
     let test = published::fabric_tests().into_iter().find(|test| test.id == name);
-    let test = test.ok_or_else(|| format!("there is no litmus test `{name}`; there are: {}", names().join(", ")))?;
+    let test = test.ok_or_else(|| there_is_no("litmus test", name, &names()))?;
     Ok(examine_fabric(&test, machines, seeds, guard))
 }
 

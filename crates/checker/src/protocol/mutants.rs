@@ -6,6 +6,9 @@
 //! [`Rules`]: fencepost_sim::switch::persist_buffer::Rules
 //! [`Surroundings`]: super::model::Surroundings
 
+use std::iter;
+
+use fencepost_sim::nearest::there_is_no;
 use fencepost_sim::switch::Scheme;
 use fencepost_sim::switch::persist_buffer::DrainId;
 use fencepost_sim::switch::persist_buffer::rules::{Rules, Sound, WriteStep};
@@ -42,8 +45,8 @@ impl Mutant {
     /// The mutant of that name.
     pub fn named(name: &str) -> Result<&'static Mutant, String> {
         ALL.iter().find(|mutant| mutant.name == name).ok_or_else(|| {
-            let names: Vec<&str> = ALL.iter().map(|mutant| mutant.name).collect();
-            format!("there is no mutant `{name}`; there are: all, {}", names.join(", "))
+            let names: Vec<&str> = iter::once("all").chain(ALL.iter().map(|mutant| mutant.name)).collect();
+            there_is_no("mutant", name, &names)
         })
     }
 }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use super::node::{MemoryNode, NodeId};
 use crate::address_map::PM_BASE;
 use crate::address_space::page_table::PAGE_SHIFT;
+use crate::nearest::there_is_no;
 use crate::record::{AddressRange, AddressRanges, MemoryMap, PmSelector};
 
 /// Which part of a program.
@@ -209,7 +210,7 @@ impl Rule {
             let found = nodes.iter().position(|node| node.name == *name);
             chosen.push(found.ok_or_else(|| {
                 let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-                self.wrong(format!("this machine has no memory node `{name}`; it has {}", names.join(", ")))
+                self.wrong(there_is_no("memory node", name, &names))
             })?);
         }
         // Where fewer nodes are named than the policy needs, it goes on with those behind the last one.
@@ -442,7 +443,7 @@ mod tests {
             (&["heap"], "it has to be PART=NODE"),
             (&["head=pool"], "`head` is no part of a program"),
             (&["heap="], "a node is missing"),
-            (&["heap=far"], "this machine has no memory node `far`; it has dram0, pm0, pool"),
+            (&["heap=far"], "there is no memory node `far`; there are: dram0, pm0, pool"),
             (&["heap=dram0/pool"], "several nodes need a policy"),
             (&["heap=dram0/dram0:interleave=1/1"], "dram0 is named twice"),
             (&["heap=dram0:interleave=0/1"], "a weight of at least 1"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 use super::check::Faults;
-use super::nearest::nearest_path;
+use crate::nearest::nearest_path;
 use super::schema::{KeySchema, Shape};
 use super::tree::{Node, Origin, Value};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::nearest::nearest;
+use crate::nearest::nearest;
 use super::schema::{KeySchema, Shape, join};
 use super::tree::{Node, Origin, Value};
 

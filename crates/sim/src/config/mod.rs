@@ -14,7 +14,6 @@ mod hold_up;
 mod layers;
 mod linux;
 mod machine;
-mod nearest;
 mod persist;
 mod persist_points;
 mod placement;

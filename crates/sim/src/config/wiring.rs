@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::check::Faults;
 use super::fabric::FabricConfig;
-use super::nearest::nearest;
+use crate::nearest::nearest;
 use super::schema::join;
 use super::sections::typed;
 use super::topology::{

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nearest::there_is_no;
+
 /// What a switch that is a persist point does with the writes to its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Scheme {
@@ -54,10 +56,8 @@ impl FromStr for Scheme {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Scheme, String> {
-        Scheme::ALL.into_iter().find(|scheme| scheme.name() == name).ok_or_else(|| {
-            let names: Vec<&str> = Scheme::ALL.iter().map(|scheme| scheme.name()).collect();
-            format!("{name:?} is no scheme; there are {}", names.join(", "))
-        })
+        let found = Scheme::ALL.into_iter().find(|scheme| scheme.name() == name);
+        found.ok_or_else(|| there_is_no("scheme", name, &Scheme::ALL.map(Scheme::name)))
     }
 }
 
@@ -76,6 +76,6 @@ mod tests {
     #[test]
     fn an_unknown_scheme_is_answered_with_those_there_are() {
         let error = "pbrf".parse::<Scheme>().unwrap_err();
-        assert_eq!(error, "\"pbrf\" is no scheme; there are nopb, pb, pb_rf, pb_adaptive");
+        assert_eq!(error, "there is no scheme `pbrf`; did you mean `pb_rf`? There are: nopb, pb, pb_rf, pb_adaptive");
     }
 }

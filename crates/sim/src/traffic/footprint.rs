@@ -7,6 +7,7 @@ use crate::config::topology::{DeviceId, HostId, HostNode, MemoryRange, Topology}
 use crate::config::{Machine, PmSharing};
 use crate::host_bridge::Interleave;
 use crate::line::{LINE_BYTES, LineAddress};
+use crate::nearest::there_is_no;
 
 const MIB: u64 = 1 << 20;
 
@@ -238,9 +239,9 @@ fn frames(topology: &Topology, host: HostId, of_pm: bool, whole: bool) -> Vec<Ra
 
 fn named_device(topology: &Topology, host: HostId, name: &str, whole: bool) -> Result<Memory, String> {
     let Some(index) = topology.devices.iter().position(|device| device.name == name) else {
-        let names: Vec<&str> = topology.devices.iter().map(|device| device.name.as_str()).collect();
-        let devices = if names.is_empty() { "no devices".to_owned() } else { names.join(", ") };
-        return Err(format!("there is no memory {name:?}; there are dram, pm, expander, accelerator and {devices}"));
+        let devices = topology.devices.iter().map(|device| device.name.as_str());
+        let names: Vec<&str> = ["dram", "pm", "expander", "accelerator"].into_iter().chain(devices).collect();
+        return Err(there_is_no("memory", name, &names));
     };
     let device = DeviceId(index as u32);
     let frames = frames(topology, host, topology.is_pm(device), whole);

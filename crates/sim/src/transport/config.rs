@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::device::LoadThresholds;
+use crate::nearest::there_is_no;
 use crate::time::Duration;
 
 /// Who sees to it that streams share links and devices fairly.
@@ -65,9 +66,7 @@ impl FromStr for Transport {
 
     fn from_str(word: &str) -> Result<Transport, String> {
         let found = Transport::ALL.into_iter().find(|transport| transport.name() == word);
-        found.ok_or_else(|| {
-            format!("there is no transport `{word}`; there are: {}", Transport::ALL.map(Transport::name).join(", "))
-        })
+        found.ok_or_else(|| there_is_no("transport", word, &Transport::ALL.map(Transport::name)))
     }
 }
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from fencepost import documents, terminal
-from fencepost._core import InputError
+from fencepost._core import InputError, there_is_no
 from fencepost.channel import configuration, launch, programs, segment, sources, table
 from fencepost.channel.configuration import EMULATED, GB, Configuration, Program
 from fencepost.channel.sources import Source
@@ -130,8 +130,8 @@ def _check_channel(name: str, read: Configuration, program: list[str] | None) ->
     if program is None:
         raise InputError("--channel is for a program behind --, and there is none")
     if name not in names:
-        there = ", ".join(names) or "none: name a configuration by --config"
-        raise InputError(f"--channel {name}: no such channel; there are {there}")
+        more = "" if names else "; name a configuration by --config"
+        raise InputError(f"{there_is_no('channel', name, names)}{more}")
 
 
 def _source(

@@ -10,7 +10,7 @@ import typer
 from rich.table import Column, Table
 
 from fencepost import _core, documents, terminal
-from fencepost._core import InputError, InternalError
+from fencepost._core import InputError, InternalError, there_is_no
 from fencepost.cli import console, outputs
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.cli.numbers import not_nan
@@ -104,7 +104,7 @@ def prove(
         return
     outputs.check({"--json": json_file})
     if topology not in (None, *TOPOLOGIES):
-        raise InputError(f'"{topology}" is no topology; there are {", ".join(TOPOLOGIES)}')
+        raise InputError(there_is_no("topology", topology, list(TOPOLOGIES)))
     given = {
         "entries": entries,
         "addresses": addresses,
@@ -155,7 +155,7 @@ def _check_drain_policy(bounds: dict[str, Any], schemes: list[str]) -> None:
     """Refuses a threshold and a preset that no exploration would look at."""
     for name in schemes:
         if name not in SCHEMES:
-            raise InputError(f'"{name}" is no scheme; there are {", ".join(SCHEMES)}')
+            raise InputError(there_is_no("scheme", name, list(SCHEMES)))
     for key in ("threshold", "preset"):
         if key in bounds and "pb_rf" not in schemes:
             raise InputError(f"--{key}: only pb_rf has one, and --scheme is {', '.join(schemes)}")
@@ -171,7 +171,7 @@ def _reductions(without: list[str]) -> dict[str, bool]:
     known = BOUNDS["reductions"]
     for name in without:
         if name not in (*known, "all"):
-            raise InputError(f"there is no reduction `{name}`; there are: all, {', '.join(known)}")
+            raise InputError(there_is_no("reduction", name, ["all", *known]))
     return {name: name not in without and "all" not in without for name in known}
 
 

@@ -265,7 +265,7 @@ fn traffic_that_cannot_be_is_refused_with_the_reason() {
     };
     assert_eq!(
         refused(|stream| stream.memory = "ssd".into()),
-        "there is no memory \"ssd\"; there are dram, pm, expander, accelerator and pm0"
+        "there is no memory `ssd`; there are: dram, pm, expander, accelerator, pm0"
     );
     assert!(refused(|stream| stream.request_bytes = 96).contains("a multiple of 64 up to 16384"));
     assert!(refused(|stream| stream.request_bytes = 32_768).contains("a multiple of 64 up to 16384"));
