@@ -173,20 +173,6 @@ def test_a_program_ends_with_its_own_code_and_output(fencepost: Fencepost) -> No
     assert (run.returncode, run.stdout, run.stderr) == (7, "out\n", "")
 
 
-def test_what_is_linked_as_pkg_config_says_runs_without_a_launcher(
-    tmp_path: Path,
-) -> None:
-    said = (CHANNEL / "pkgconfig" / "fencepost-channel.pc").read_text()
-    said = said.replace("${folder}", said.partition("\n")[0].removeprefix("folder="))
-    flags = shlex.split(" ".join(re.findall("^(?:Cflags|Libs): (.*)$", said, re.M)))
-    (tmp_path / "a.c").write_text(
-        "#include <errno.h>\n#include <mchannel.h>\n"
-        "int main(void) { return mchannel_init(0) != -ENOENT || mchannel_open(0) != -ENODEV; }\n"
-    )
-    subprocess.run(["gcc", *FLAGS, "a.c", "-o", "a", *flags], cwd=tmp_path, check=True)
-    subprocess.run([tmp_path / "a"], check=True)
-
-
 def refusal(fencepost: Fencepost, *arguments: object) -> str:
     run = fencepost("channel", "run", "--emulate", "1", *arguments)
     assert run.returncode == 2

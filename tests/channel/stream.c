@@ -1,7 +1,8 @@
 /* Threads that say themselves what they use: stream SECONDS WARM_UP CHANNEL:THREADS[:SLEEP_US]…
  * Each spins, reports 4 KiB for each round, and sleeps for SLEEP_US after each 10 rounds. Prints,
  * for each thread, its channel and the bytes that it reported in SECONDS after WARM_UP. With `-`
- * for SECONDS, they run until standard input ends, and the bytes are those since its last line. */
+ * for SECONDS, they run until standard input ends, and the bytes are those since its last line.
+ * Without a launcher, its environment says where it joins. */
 #include <mchannel.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -50,6 +51,11 @@ static void *run(void *argument) {
 int main(int count, char **arguments) {
   if (count < 4)
     return 2;
+  int joined = mchannel_init(NULL);
+  if (joined != 0) {
+    fprintf(stderr, "stream: mchannel_init: %d\n", joined);
+    return 1;
+  }
   int threads = 0;
   for (int at = 3; at < count; at++) {
     char *name = strtok(arguments[at], ":"), *number = strtok(NULL, ":"),

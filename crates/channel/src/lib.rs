@@ -10,6 +10,8 @@
 #[cfg(not(loom))]
 pub mod counters;
 #[cfg(not(loom))]
+pub mod joined;
+#[cfg(not(loom))]
 pub mod keeper;
 #[cfg(not(loom))]
 pub mod mapping;

@@ -128,7 +128,7 @@ class _Reader:
             raise InputError("\n".join(f"{self.path}:{line}: {what}" for line, what in told))
         started = (Program(one["command"], one["channel"]) for one in programs)
         return Configuration(
-            *(self.path.stem, top, timing, hosts),
+            *(self.path.resolve().stem, top, timing, hosts),
             devices=tuple(devices),
             channels=tuple(channels),
             events=tuple(events),

@@ -11,6 +11,7 @@ DEVICES_MAX = 8
 EVENTS_MAX = 4
 NAME_MAX = 64
 PROCESSORS_MAX = 1024
+CAPACITY_MAX = 10_000.0  # GB/s
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,19 @@ TOP = {
     "other_weight": Key(
         "number", "Weight of each thread that no channel is for", 1.0, least=0.001, most=1000
     ),
+    "emulate_gb_per_s": Key(
+        "number",
+        "Bandwidth of an emulated pool, which stands for the devices (`--emulate` wins)",
+        least=0.001,
+        most=CAPACITY_MAX,
+    ),
+    "charge_gb_per_s": Key(
+        "number",
+        "GB charged in an emulated pool for a second of processor time, if a program does not "
+        "report (default: what the pool carries in a second; `--charge` wins)",
+        least=0.001,
+        most=CAPACITY_MAX,
+    ),
 }
 
 TIMING = {
@@ -100,7 +114,12 @@ HOSTS = {
 DEVICE = {
     "name": Key("text", "Its name", is_needed=True),
     "capacity_gb_per_s": Key(
-        "number", "What it can carry, in 10^9 bytes per second", None, 0.001, 10_000, is_needed=True
+        "number",
+        "What it can carry, in 10^9 bytes per second",
+        None,
+        0.001,
+        CAPACITY_MAX,
+        is_needed=True,
     ),
 }
 

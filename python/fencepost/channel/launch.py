@@ -12,11 +12,11 @@ from typing import Any
 
 from fencepost._core import InputError
 from fencepost.channel.configuration import Program
-from fencepost.channel.segment import KEEPER, LIBRARY, Segment
+from fencepost.channel.keepers import Keepers
+from fencepost.channel.segment import LIBRARY, SEGMENT, Segment
 from fencepost.interruptions import held
 
 PERIOD_SECONDS = 0.02
-KEEPER_SECONDS = 1  # between two starts of a keeper, most of which find that there are enough
 SIGNALLED = 128  # what shells add to the number of the signal that ended a program
 
 
@@ -49,19 +49,16 @@ def run(segment: Segment, started: list[Program], settings: Mapping[str, str]) -
     """Starts all of them at once, and waits for all; an interrupt ends them."""
     trigger = segment.trigger(settings)
     before = segment.state()
-    keeper = _start_keeper(segment)
-    _await_grants(segment)
-    begun = looked = time.monotonic()
+    keepers = Keepers(segment)
+    keepers.await_grants()
+    begun = time.monotonic()
     processes: list[subprocess.Popen[bytes]] = []
     try:
         for program in started:
             processes.append(_start(segment, program, settings))
         while any(process.poll() is None for process in processes):
             time.sleep(PERIOD_SECONDS)
-            if keeper.poll() is not None and time.monotonic() > looked + KEEPER_SECONDS:
-                looked = time.monotonic()
-                if not _is_stopped(segment):
-                    keeper = _start_keeper(segment)
+            keepers.look()
     except BaseException:
         _end(processes)
         raise
@@ -78,7 +75,7 @@ def environment(segment: Segment, program: Program, settings: Mapping[str, str])
     preloaded = [str(LIBRARY), os.environ.get("LD_PRELOAD", "")]
     ours = {
         "LD_PRELOAD": ":".join(filter(None, preloaded)),
-        "FENCEPOST_CHANNEL_SEGMENT": str(segment.path),
+        SEGMENT: str(segment.path),
         **settings,
     }
     if program.channel is not None:
@@ -96,31 +93,6 @@ def _start(
             )
     except OSError as error:
         raise InputError(f"{program.command[0]}: cannot be started: {error.strerror}") from error
-
-
-def _start_keeper(segment: Segment) -> subprocess.Popen[bytes]:
-    """Ends at once where there are enough; it does not hear the terminal's Ctrl-C."""
-    return subprocess.Popen(
-        [KEEPER, "run", segment.path],
-        env=os.environ | segment.host,
-        stdin=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def _is_stopped(segment: Segment) -> bool:
-    state = segment.state()
-    return state is None or bool(state["is_stopped"])
-
-
-def _await_grants(segment: Segment) -> None:
-    """What begins before there is a grant runs unpaced."""
-    for _ in range(100):
-        state = segment.state()
-        if state is not None and all(one["share"] is not None for one in state["devices"]):
-            return
-        time.sleep(PERIOD_SECONDS)
-    raise InputError(f"{segment.name}: nobody grants anything: its keepers do not run")
 
 
 def _end(processes: list[subprocess.Popen[bytes]]) -> None:

@@ -75,7 +75,7 @@ def explain(sources: list[Source]) -> str:
     return (
         f"no source of bandwidth ({told}); have the program report what it uses "
         '(source = "reported" in --config, mchannel_account in the program), or try an emulated '
-        "pool: --emulate GB/s"
+        "pool: --emulate GB/s, or emulate_gb_per_s in --config"
     )
 
 

@@ -3,14 +3,26 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use crate::channel::Refusal;
+use crate::hooks::signals;
 use crate::process::Missing;
+use crate::server;
 use crate::{channel, handler, hooks, process, rules};
 
 fn missing(missing: Missing) -> c_int {
     match missing {
-        Missing::Unnamed => -libc::ENOENT,
+        Missing::Unserved(refusal) => unserved(refusal),
         Missing::Unreadable => -libc::EACCES,
         Missing::Wrong => -libc::EPROTO,
+    }
+}
+
+fn unserved(refusal: server::Refusal) -> c_int {
+    match refusal {
+        server::Refusal::Privileged => -libc::EPERM,
+        server::Refusal::NoCommand => -libc::ENOENT,
+        server::Refusal::NoProcess => -libc::EAGAIN,
+        server::Refusal::Ended => -libc::EINVAL,
+        server::Refusal::Silent => -libc::ETIMEDOUT,
     }
 }
 
@@ -26,12 +38,12 @@ fn refusal(refusal: Refusal) -> c_int {
 }
 
 /// # Safety
-/// `segment` is null or a C string, and no other thread changes the environment.
+/// `path` is null or a C string, and no other thread changes the environment.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mchannel_init(segment: *const c_char) -> c_int {
+pub unsafe extern "C" fn mchannel_init(path: *const c_char) -> c_int {
     // SAFETY: as the caller promises.
-    let path = (!segment.is_null()).then(|| unsafe { CStr::from_ptr(segment) });
-    match process::attach(path) {
+    let path = (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) });
+    match process::join(path) {
         Ok(_) => {
             hooks::install();
             0
@@ -53,9 +65,19 @@ pub unsafe extern "C" fn mchannel_open(name: *const c_char) -> c_int {
             return -libc::ENOENT;
         }
         // A thread that is preloaded has one already, by the first rule that matched.
-        channel::close();
+        close();
     }
-    channel::open(rule).map_or_else(refusal, |()| 0)
+    if !channel::is_open() {
+        signals::begin_thread(false);
+    }
+    match channel::open(rule) {
+        Ok(()) => 0,
+        Err(Refusal::IsOpen) => refusal(Refusal::IsOpen),
+        Err(error) => {
+            signals::end_thread();
+            refusal(error)
+        }
+    }
 }
 
 /// Ends the calling thread's channel.
@@ -64,8 +86,16 @@ pub extern "C" fn mchannel_close() -> c_int {
     if !channel::is_open() {
         return -libc::ENODEV;
     }
-    channel::close();
+    close();
     0
+}
+
+/// The thread runs on unpaced, with the signal mask that the program believes it has.
+fn close() {
+    if channel::is_open() {
+        channel::close();
+        signals::end_thread();
+    }
 }
 
 /// Ends the calling thread's window if it is over; returns for how many nanoseconds it was paused.

@@ -6,6 +6,9 @@
 //! share. It keeps `errno`, resolves no symbol and never calls the program's allocator; each pause is
 //! limited, as the thread may hold a lock.
 //!
+//! A program that is linked with the library and started by itself calls `mchannel_init`, which starts the launcher's
+//! code as a server where no segment is named.
+//!
 //! Nothing is exported but what the interface and the hooks define.
 
 mod allocator;
@@ -15,6 +18,8 @@ mod handler;
 mod hooks;
 mod interface;
 mod next;
+mod orphan;
 mod process;
 mod rules;
+mod server;
 mod signal_mask;

@@ -1,20 +1,25 @@
 //! What the process knows: its segment, and whether it says itself what it uses.
 
+use std::ffi::CStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use fencepost_channel_core::mapping;
 use fencepost_channel_core::meter::Means;
 use fencepost_channel_core::segment::{Coherence, Segment};
 use fencepost_channel_core::trigger::Trigger;
+use fencepost_channel_core::{joined, mapping};
 
 use crate::rules;
+use crate::server::{Refusal, Server};
 
-const SEGMENT: &std::ffi::CStr = c"FENCEPOST_CHANNEL_SEGMENT";
-const COHERENCE: &std::ffi::CStr = c"FENCEPOST_CHANNEL_COHERENCE";
-const HOST: &std::ffi::CStr = c"FENCEPOST_CHANNEL_HOST";
-const NAME: &std::ffi::CStr = c"FENCEPOST_CHANNEL_NAME";
-const TRIGGER: &std::ffi::CStr = c"FENCEPOST_CHANNEL_TRIGGER";
+const SEGMENT: &CStr = c"FENCEPOST_CHANNEL_SEGMENT";
+const CONFIGURATION: &CStr = c"FENCEPOST_CHANNEL_CONFIG";
+const COHERENCE: &CStr = c"FENCEPOST_CHANNEL_COHERENCE";
+const HOST: &CStr = c"FENCEPOST_CHANNEL_HOST";
+const NAME: &CStr = c"FENCEPOST_CHANNEL_NAME";
+const TRIGGER: &CStr = c"FENCEPOST_CHANNEL_TRIGGER";
+/// What the name of a configuration ends with, and that of a segment does not.
+const OF_CONFIGURATIONS: &[u8] = b".toml";
 
 static PROCESS: OnceLock<Segment<'static>> = OnceLock::new();
 static MEANS: OnceLock<Option<Means>> = OnceLock::new();
@@ -25,8 +30,8 @@ static WANTED: AtomicU32 = AtomicU32::new(Trigger::None as u32);
 /// Why there is no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// None is named.
-    Unnamed,
+    /// There is no server that would have made one.
+    Unserved(Refusal),
     /// It cannot be mapped.
     Unreadable,
     /// It is none, or of another version.
@@ -38,16 +43,41 @@ pub fn segment() -> Option<Segment<'static>> {
     PROCESS.get().copied()
 }
 
-/// Maps the segment that the path, or else the environment, names. Does nothing where there is one already.
-pub fn attach(path: Option<&std::ffi::CStr>) -> Result<Segment<'static>, Missing> {
+/// Joins the segment of this path, or that of the server of this configuration. Without a path: those that the
+/// environment names, or the segment of the server of this machine's devices. Changes nothing once there is a segment.
+pub fn join(path: Option<&CStr>) -> Result<Segment<'static>, Missing> {
+    match path {
+        Some(path) if path.to_bytes().ends_with(OF_CONFIGURATIONS) => serve(Some(path)),
+        Some(path) => attach(path, variable),
+        None => attach_named().unwrap_or_else(|| serve(variable(CONFIGURATION))),
+    }
+}
+
+/// Maps the segment that the environment names, if it does.
+pub fn attach_named() -> Option<Result<Segment<'static>, Missing>> {
+    Some(attach(variable(SEGMENT)?, variable))
+}
+
+/// Has a server make the segment, and joins it for as long as this process lives.
+fn serve(configuration: Option<&CStr>) -> Result<Segment<'static>, Missing> {
     if let Some(segment) = segment() {
         return Ok(segment);
     }
-    let named = path.or_else(|| variable(SEGMENT)).ok_or(Missing::Unnamed)?;
+    let server = Server::start(configuration).map_err(Missing::Unserved)?;
+    let path = server.variable(SEGMENT).ok_or(Missing::Wrong)?;
+    joined::join(path).map_err(|_| Missing::Unreadable)?;
+    attach(path, |name| server.variable(name).or_else(|| variable(name)))
+}
+
+/// Maps the segment of this path. Does nothing where there is one already.
+fn attach(path: &CStr, variable: impl Fn(&CStr) -> Option<&'static CStr>) -> Result<Segment<'static>, Missing> {
+    if let Some(segment) = segment() {
+        return Ok(segment);
+    }
     let is_software = variable(COHERENCE).is_some_and(|value| value.to_bytes() == b"software");
     let coherence = if is_software { Coherence::Software } else { Coherence::Hardware };
     let host = variable(HOST).and_then(|host| host.to_str().ok()?.parse().ok()).unwrap_or(0);
-    let words = mapping::map(named, coherence).map_err(|_| Missing::Unreadable)?;
+    let words = mapping::map(path, coherence).map_err(|_| Missing::Unreadable)?;
     let segment = Segment::open(words, host).map_err(|_| Missing::Wrong)?;
     if let Some(rule) = variable(NAME).and_then(|name| rules::rule_named(segment, name.to_bytes())) {
         RULE.store(rule as u32 + 1, Ordering::Relaxed);
@@ -87,10 +117,10 @@ pub fn set_reports() {
     }
 }
 
-fn variable(name: &std::ffi::CStr) -> Option<&'static std::ffi::CStr> {
+fn variable(name: &CStr) -> Option<&'static CStr> {
     // SAFETY: the name is a C string. The value is read before `main`, or by `mchannel_init`, whose caller promises
     // that no thread changes the environment meanwhile.
     let value = unsafe { libc::getenv(name.as_ptr()) };
     // SAFETY: what `getenv` returns is a C string, if it is not null.
-    (!value.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(value) })
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
 }

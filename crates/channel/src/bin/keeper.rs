@@ -13,6 +13,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use fencepost_channel_core::joined;
 use fencepost_channel_core::keeper::{Owners, Reaper, State};
 use fencepost_channel_core::mapping;
 use fencepost_channel_core::meter::{Means, Meter};
@@ -159,7 +160,7 @@ fn keep(path: &Path, file: &File, segment: Segment<'static>, me: usize, reaper: 
             if keepers(segment) < KEEPERS {
                 start_another(path)?;
             }
-            if has_rows(segment) || !lock(file, libc::LOCK_EX) {
+            if has_rows(segment) || joined::is_joined(file) || !lock(file, libc::LOCK_EX) {
                 used_last = now;
             } else if now > used_last + UNUSED_MAX {
                 break;

@@ -26,7 +26,7 @@ pub fn install() {
 /// Runs before `main` where the library is preloaded, or linked: a program whose environment names no segment runs as
 /// without it.
 extern "C" fn begin() {
-    let Ok(segment) = process::attach(None) else { return };
+    let Some(Ok(segment)) = process::attach_named() else { return };
     install();
     // The program's mask is that of whoever started it.
     signals::begin_thread(false);

@@ -57,6 +57,13 @@ pub fn begin_thread(is_blocked: bool) {
     IS_BLOCKED.set(is_blocked || before & OURS != 0);
 }
 
+/// The calling thread runs on without a channel: its mask is the program's alone.
+pub fn end_thread() {
+    if IS_BLOCKED.replace(false) {
+        signal_mask::change(libc::SIG_BLOCK, OURS);
+    }
+}
+
 /// Hands a signal that no trigger sent to the program's own handler.
 ///
 /// # Safety
