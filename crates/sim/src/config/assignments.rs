@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 use super::check::Faults;
-use crate::nearest::nearest_path;
 use super::schema::{KeySchema, Shape};
 use super::tree::{Node, Origin, Value};
+use crate::nearest::nearest_path;
 
 /// The tree of one assignment, which holds one key; nothing, with the reason in `faults`, if its path leads nowhere.
 ///

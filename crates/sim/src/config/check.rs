@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::nearest::nearest;
 use super::schema::{KeySchema, Shape, join};
 use super::tree::{Node, Origin, Value};
+use crate::nearest::nearest;
 
 /// A mistake and its place, before the place has a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

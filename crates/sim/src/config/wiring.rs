@@ -8,7 +8,6 @@ use serde::de::DeserializeOwned;
 
 use super::check::Faults;
 use super::fabric::FabricConfig;
-use crate::nearest::nearest;
 use super::schema::join;
 use super::sections::typed;
 use super::topology::{
@@ -18,6 +17,7 @@ use super::tree::Node;
 use super::{accelerators, persist_points, ranges, routes, rules};
 use crate::address_space::OWN_DRAM;
 use crate::device::{DramConfig, MediumConfig, PmConfig, PmMedium};
+use crate::nearest::nearest;
 
 /// Most hosts, switches and devices: port-based routing tells so many apart by 12 bits (CXL 3.1 specification, PBR).
 const VERTICES_MAX: usize = 1 << 12;
