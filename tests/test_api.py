@@ -99,7 +99,7 @@ def test_arguments_of_another_type_or_out_of_range_are_named(
 def test_nothing_to_record_or_to_compare_is_wrong_input(record: fp.Record) -> None:
     for program, message in (
         ([], 'a program is needed, such as ["ls", "-l"]'),
-        ([""], "'': not recorded (the recorder ended with 127)"),
+        ([""], "'': there is no such program"),
         ("ls", "program='ls': it has to be a list of texts, such as"),
         ([b"./thr"], "program: b'./thr' is not a text; a list such as"),
         (None, "program=None: it has to be a list of texts"),

@@ -109,6 +109,10 @@ def test_every_command_is_found_by_its_name_alone_and_imports_no_other():
         (["run", "pcs-table1", "x.fencepost", "--", "true"], "either a record or"),
         (["compare", "pcs-table1"], "a record is missing"),
         (["run", "pcs-table1", "absent.fencepost"], "absent.fencepost: cannot be read"),
+        (["run", "pcs-table1", "--", "no-such-program"], "no-such-program: there is no such progr"),
+        (["compare", "pcs-table1", "--", "./absent"], "./absent: there is no such program"),
+        (["machine", "list", "--json", "/dev/null/x"], "--json /dev/null/x: cannot be written"),
+        (["doctor", "--json", "/dev/null/x"], "--json /dev/null/x: cannot be written"),
         (
             ["run", "pcs-tabel1", "x.fencepost"],
             "there is no machine `pcs-tabel1`; did you mean `pcs-table1`? There are: agilex",
@@ -141,6 +145,17 @@ def test_wrong_input_is_one_message_and_code_2(fencepost_here, arguments, part):
     done = fencepost_here(*arguments)
     assert refused(done, part)
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_folders_of_outputs_are_made(fencepost, tmp_path):
+    fencepost("record", "-o", "own/records/true.fencepost", "--", "true", check=True)
+    fencepost("info", "own/records/true.fencepost", "--json", "own/found/i.json", check=True)
+    assert (tmp_path / "own/found/i.json").exists()
+
+
+def test_a_missing_program_is_one_message_of_the_recorder(fencepost):
+    done = fencepost("record", "--", "no-such-program")
+    assert (done.returncode, done.stderr) == (127, "fencepost-record: no-such-program: not found\n")
 
 
 def test_the_machines_are_found_from_any_folder(fencepost):

@@ -29,7 +29,7 @@ def file_behind(path: Path) -> Path:
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Writes to a temporary file beside the one that `path` means, then renames: nobody ever sees
-    half a file, and a link stays a link."""
+    half a file, and a link stays a link. Folders that are missing are made."""
     # Bytes of names that are no text are escaped, in JSON so that reading gives the name back.
     data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:

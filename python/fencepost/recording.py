@@ -1,6 +1,7 @@
 """Starts the recorder: the launcher that `make setup` builds from recorder/."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +34,22 @@ def become(arguments: list[str], program: list[str], *, quiet: bool = False) -> 
         sys.exit(OUR_FAILURE)
 
 
+def check_program(name: str, environment: dict[str, str] | None = None) -> None:
+    """Raises `InputError` if there is no such program here, or in the PATH."""
+    found = shutil.which(name, path=None if environment is None else environment.get("PATH"))
+    if found is None and not ("/" in name and Path(name).exists()):
+        shown = name or "''"
+        raise InputError(f"{shown}: there is no such program")
+
+
+def make_folder(path: Path) -> None:
+    """The folder of a record, where it is missing; raises `InputError`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
 def record_to(
     path: Path,
     arguments: list[str],
@@ -52,6 +69,9 @@ def record_to(
     """
     if not LAUNCHER.exists():
         raise InputError(_not_built())
+    if folder is None:
+        check_program(program[0], environment)
+        make_folder(path)
     own = ["--starter", str(os.getpid()), *(["--temporary"] if is_temporary else [])]
     command = [str(LAUNCHER), *own, *arguments, "-o", str(path), "--", *program]
     recorder: subprocess.Popen[bytes] | None = None

@@ -2,13 +2,12 @@
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, crash, documents, interruptions, machines, schemes
+from fencepost import _core, crash, documents, interruptions, machines, recording, schemes
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -230,8 +229,7 @@ def _check_program(program: list[str], pm: str | None) -> str:
         raise InputError("--pm file:POOL is missing: which file the program keeps its data in")
     if not pm.startswith("file:"):
         raise InputError(f"--pm {pm}: crash states are images of a file; it has to be file:POOL")
-    if shutil.which(program[0]) is None and not Path(program[0]).exists():
-        raise InputError(f"{program[0]}: there is no such program")
+    recording.check_program(program[0])
     return pm
 
 

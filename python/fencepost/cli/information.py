@@ -50,6 +50,7 @@ def doctor(
 ) -> None:
     """Check what works on this system, and say what to type for what does not. Exit code 1 if
     nothing can be recorded or replayed."""
+    outputs.check({"--json": json_file})
     findings = examination.examine()
     works = examination.works(findings)
     if json_file is not None:

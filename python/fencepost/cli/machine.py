@@ -30,6 +30,7 @@ def list_machines(
     ] = None,
 ) -> None:
     """List the named machines."""
+    outputs.check({"--json": json_file})
     descriptions = {name: machine["description"] for name, machine in machines.shipped().items()}
     if json_file is not None:
         entries = [{"name": name, "description": text} for name, text in descriptions.items()]

@@ -55,13 +55,18 @@ def record(
         bool, typer.Option("-q", "--quiet", help="Discard the program's standard output.")
     ] = False,
 ) -> None:
-    """Record what a program does to memory. Its output and exit code stay the same."""
+    """Record what a program does to memory. Its output and exit code stay the same.
+
+    The exit code is 127 if there is no such program, 126 if it cannot be executed, 125 if recording
+    fails, and 2 if the options are wrong.
+    """
     program = program_of(context)
     if program is None:
         raise InputError("a program is missing; type: fencepost record -- PROGRAM ARGS…")
     outputs.check({"-o": output}, outputs.executable(program))
     arguments: list[str] = []
     if output is not None:
+        recording.make_folder(output)
         arguments += ["-o", str(output)]
     if values:
         arguments.append("--values")
