@@ -16,7 +16,7 @@ import pytest
 
 from fencepost.channel import segment as segments
 from fencepost.channel.segment import Segment
-from installed import FENCEPOST, Fencepost
+from installed import FENCEPOST, ROOT, Fencepost
 from test_channel import CHANNEL, FLAGS, SOURCES, WEIGHTS, in_one_of
 
 CAPACITY = 0.05e9
@@ -34,24 +34,27 @@ def until(condition: Callable[[], Any]) -> Any:
     return found
 
 
-def linked(folder: Path, name: str) -> Path:
-    """A program of tests/channel, linked as pkg-config says."""
+def flags() -> list[str]:
+    """What pkg-config says of the library."""
     said = (CHANNEL / "pkgconfig" / "fencepost-channel.pc").read_text()
     said = said.replace("${folder}", said.partition("\n")[0].removeprefix("folder="))
-    flags = shlex.split(" ".join(re.findall("^(?:Cflags|Libs): (.*)$", said, re.M)))
-    source = SOURCES / f"{name}.c"
-    subprocess.run(["gcc", *FLAGS, source, "-o", folder / name, *flags], check=True)
-    return folder / name
+    return shlex.split(" ".join(re.findall("^(?:Cflags|Libs): (.*)$", said, re.M)))
+
+
+def linked(folder: Path, source: Path) -> Path:
+    program = folder / source.stem
+    subprocess.run(["gcc", *FLAGS, source, "-o", program, *flags()], check=True)
+    return program
 
 
 @pytest.fixture(scope="module")
 def stream(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return linked(tmp_path_factory.mktemp("stream"), "stream")
+    return linked(tmp_path_factory.mktemp("stream"), SOURCES / "stream.c")
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return linked(tmp_path_factory.mktemp("alone"), "alone")
+    return linked(tmp_path_factory.mktemp("alone"), SOURCES / "alone.c")
 
 
 class Pool:
@@ -159,6 +162,30 @@ def test_two_programs_that_nobody_launched_share_a_pool_by_weight(pool: Pool, st
         assert gold + silver < CAPACITY * 1.1
 
     in_one_of(5, check)
+
+
+def test_the_program_of_the_page_prints_what_the_page_shows(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "channel.md").read_text().partition("## Without the launcher")[2]
+    source, configuration, commands, shown, _, served = re.findall(
+        r"^```\w*\n(.*?)^```", page, re.M | re.S
+    )[:6]
+    (tmp_path / "copy.c").write_text(source)
+    (tmp_path / "pool.toml").write_text(configuration)
+    script = commands.replace("build/channel", str(CHANNEL)).replace(
+        "$(pkg-config --cflags --libs fencepost-channel)", shlex.join(flags())
+    )
+    done = subprocess.run(
+        ["sh", "-e", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == shown
+    path = tmp_path / "pool.toml"
+    command = [FENCEPOST, "channel", "serve", "--config", path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        server.terminate()
+    user = f"-{os.geteuid()}-"
+    assert line == served.replace("-0-", user, 1)
 
 
 def test_programs_of_one_configuration_have_one_segment_and_one_server(
@@ -275,7 +302,7 @@ def test_a_set_uid_program_starts_nothing(pool: Pool, alone: Path, tmp_path: Pat
 @pytest.mark.slow
 def test_a_command_that_does_not_answer_is_waited_for_a_while(alone: Path, tmp_path: Path) -> None:
     silent = tmp_path / "silent"
-    silent.write_text("#!/bin/sh\nexec sleep 12\n")
+    silent.write_text("#!/bin/sh\nexec sleep 32\n")
     silent.chmod(0o755)
     assert refused(alone, FENCEPOST_COMMAND=str(silent)) == (errno.ETIMEDOUT, "")
 
@@ -311,10 +338,7 @@ def test_a_program_is_in_the_segment_before_it_has_a_channel(pool: Pool, tmp_pat
         '  printf("%d\\n", joined);\n  fflush(stdout);\n  getchar();\n'
         "  return mchannel_open(NULL);\n}\n"
     )
-    flags = [f"-I{CHANNEL}/include", f"-L{CHANNEL}", "-lfencepost_channel"]
-    flags.append(f"-Wl,-rpath,{CHANNEL}")
-    subprocess.run(["gcc", *FLAGS, source, "-o", tmp_path / "idle", *flags], check=True)
-    program = pool.joined(tmp_path / "idle")
+    program = pool.joined(linked(tmp_path, source))
     [server] = until(pool.servers)
     until(lambda: has_let_go(server))
     # Longer than keepers leave alone what nobody uses.

@@ -27,7 +27,7 @@ extern "C" {
  *
  * Without a segment, this starts `fencepost channel serve`, which finds the devices and makes the
  * segment, or finds that of the programs of this user with the same configuration, and waits for
- * it: some tenths of a second, at most 10 s. The server is no child of the program, and has its
+ * it: some tenths of a second, at most 30 s. The server is no child of the program, and has its
  * standard error and none of its other descriptors. It ends after the last program that has joined.
  * The program has one more descriptor from then on, which its forked children have, too: it says
  * that they have joined. The command is that of FENCEPOST_COMMAND, a path; else that of the
@@ -40,7 +40,7 @@ extern "C" {
  *   -EINVAL     the server has ended without a segment, and has said why on standard error: the
  *               configuration is wrong, or there is no device or nothing that counts bytes
  *   -ENOENT     the command is not found, or cannot be executed
- *   -ETIMEDOUT  the server has not answered within 10 s
+ *   -ETIMEDOUT  the server has not answered within 30 s
  *   -EAGAIN     the kernel has no process, memory or descriptor for the server
  *   -EPERM      the program has rights that its user does not have (set-uid, capabilities), with
  *               which it starts nothing

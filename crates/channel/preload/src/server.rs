@@ -20,8 +20,8 @@ const COMMAND: &str = "FENCEPOST_COMMAND";
 const NAME: &CStr = c"fencepost";
 /// Where the command is, seen from the folder of this library: in a clone, and where a wheel is installed.
 const PLACES: [&str; 2] = ["../../.venv/bin/fencepost", "../../../../../../../bin/fencepost"];
-/// After so long without an answer there will be none.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// After so long without an answer there will be none: on an idle machine it takes half a second.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// What is read at a time.
 const READ_BYTES: usize = 4096;
 
