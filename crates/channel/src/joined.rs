@@ -1,5 +1,5 @@
 //! Processes that joined a segment by themselves, also those that have no paced thread. Each shares a lock on the first
-//! byte of the segment's file, which its forked children have, too; the kernel takes it back from those that are killed.
+//! byte of the segment's file, which its forked children have, too; the kernel takes it back from the killed.
 
 use std::ffi::CStr;
 use std::io;
