@@ -27,8 +27,8 @@ pub enum Fault {
     FenceBeforeFlush,
     /// Both stores are flushed together and wait for one fence: either may be durable first.
     OneFenceForBoth,
-    /// The lost store comes after the durable one, in the program or as other threads see them, which should have waited
-    /// for it.
+    /// The lost store comes after the durable one, in the program or as other threads see them: it should have been
+    /// durable first.
     LaterStore,
     /// Everything visible is durable, and still the check fails: the cut fell between two stores that belong together.
     BetweenStores,
