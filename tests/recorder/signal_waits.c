@@ -150,8 +150,6 @@ int main(int argc, char **argv) {
   sigfillset(&awaited);
   pthread_sigmask(SIG_BLOCK, &all, NULL);
   sigaction(SIGTERM, &(struct sigaction){.sa_handler = handle}, NULL);
-  /* From the first wait on signals are kept, however long a thread takes to come to its own. */
-  sigtimedwait(&all, NULL, &(struct timespec){0});
   if (argc > 1 && strcmp(argv[1], "server") == 0) {
     pthread_create(&server, NULL, serve, NULL);
     come_to_wait();
