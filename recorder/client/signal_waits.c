@@ -59,7 +59,8 @@ bool signal_wait_before(void *drcontext, struct thread *thread, int number) {
   if (number != SYS_rt_sigtimedwait)
     return false;
   reg_t set = dr_syscall_get_param(drcontext, SET);
-  if (wait->is_made)
+  /* A handler may have left a wait that had not begun by a jump: then this is another one. */
+  if (wait->is_made && set == (reg_t)&wait->kernel_set)
     return true;
   wait->is_made = dr_syscall_get_param(drcontext, SET_BYTES) == sizeof(wait->set) &&
                   dr_safe_read((void *)set, sizeof(wait->set), &wait->set, NULL);

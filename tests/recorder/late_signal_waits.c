@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define SENT 20
-#define QUEUED 2000
+#define QUEUED 300
 
 static sigset_t all, none, terminate;
 static int handled, handled_by, is_ready;
