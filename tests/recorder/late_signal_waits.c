@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signals of the process, in each way that a thread takes one which the kernel may have given to
- * another, while a third one stops all again and again. No thread waits before they come. Prints who
- * took which. */
+ * another, while a third one stops all again and again. No thread waits before they come. Prints
+ * who took which. */
 #include "stops.h"
 
 #include <errno.h>
