@@ -464,10 +464,7 @@ def test_wrong_rows_are_one_message(row: str, part: str) -> None:
         (["--free", "link.flit_format=1..9"], "link.flit_format"),
         (["--free", "link.latency_ns=1..9", "--free", "link.latency_ns=2..3"], "is free already"),
         ([], "nothing is free"),
-        (
-            ["--free", "link.latency_ns=1..9", "--hold-out", "x"],
-            "--hold-out: there is no group `x`; there are: idle",
-        ),
+        (["--free", "link.latency_ns=1..9", "--hold-out", "x"], "no group `x`; there are: idle"),
         (["--free", "link.latency_ns=1..9", "--hold-out", "idle"], "no row is set"),
         (["--free", "link.latency_ns=1..9", "--cross-validate"], "there is only idle"),
         (["--free", "link.latency_ns=1..9", "--node", "1=expander"], "rows.csv is a CSV file"),
