@@ -59,7 +59,7 @@ def test_the_picture_shows_every_place_on_the_way(made, fencepost, tmp_path):
     ("options", "message"),
     [
         (("--persist", 2, "--region", 0), "selects what is followed"),
-        (("--run", "pcs-table1:none"), "it has to be one of pcs-table1:nopb"),
+        (("--run", "pcs-table1:none"), "did you mean `pcs-table1:nopb`? There are"),
         (("--persist", 10_000_000), "there is no such request"),
         (("--from", 5, "--to", 4), "the end has to lie behind the start"),
         (("--from", "1e18"), "--from 1e+18: it has to be a number from "),

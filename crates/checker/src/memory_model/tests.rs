@@ -95,5 +95,8 @@ fn a_run_that_fails_leaves_the_others_whole_and_no_test_holds_with_it() {
 #[test]
 fn a_test_that_is_not_there_is_named() {
     let error = examine("px86-99", &[], 0..1, plainly).expect_err("there is no such test");
-    assert!(error.starts_with("there is no litmus test `px86-99`; there are: px86-01, "), "{error}");
+    assert!(
+        error.starts_with("there is no litmus test `px86-99`; did you mean `px86-09`? There are: px86-01, "),
+        "{error}"
+    );
 }

@@ -62,5 +62,7 @@ fn the_story_of_a_read_that_does_not_see_a_draining_entry() {
 #[test]
 fn a_mutant_that_is_not_there_is_answered_with_those_that_are() {
     let error = mutants::Mutant::named("frees-early").unwrap_err();
-    assert!(error.starts_with("there is no mutant `frees-early`; there are: all, pm-acknowledges-early, "), "{error}");
+    let near =
+        "there is no mutant `frees-early`; did you mean `frees-when-sent`? There are: all, pm-acknowledges-early, ";
+    assert!(error.starts_with(near), "{error}");
 }
