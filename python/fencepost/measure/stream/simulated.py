@@ -98,7 +98,7 @@ def check(simulation: Simulation, memories: Sequence[str]) -> None:
         try:
             _core.options_check(json.dumps(asked), machine.label, json.dumps(machine.document))
         except InputError as error:
-            reason = str(error).rpartition(": ")[2]
+            reason = str(error).rpartition(f"heap={node}: ")[2]
             raise InputError(f"--place {memory}={node}: {machine.label}: {reason}") from error
 
 
