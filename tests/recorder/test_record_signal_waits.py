@@ -46,6 +46,22 @@ queued 600
 once 20
 """
 
+# Masks of threads that nobody set one for, and who took signals that came while threads began.
+INHERITED = """\
+blocked 4200
+blocked 4000
+taken 200 handled 0
+"""
+
+
+def test_a_thread_blocks_from_its_start_on_what_its_creator_does(recorder: Recorder) -> None:
+    program = recorder.compile("inherited_mask", "-O1", "-D_GNU_SOURCE")
+    native = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
+    assert native.stdout == INHERITED
+    run = recorder.record(program)
+    assert (run.returncode, run.stdout) == (0, INHERITED), run.stderr
+    assert run.load().ended == "exit 0"
+
 
 def test_signals_reach_whoever_unblocks_or_awaits_them_later(recorder: Recorder) -> None:
     """The process keeps them, each is taken once, and none is lost."""
