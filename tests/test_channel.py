@@ -210,6 +210,13 @@ def test_programs_into_which_nothing_can_be_preloaded_are_refused_with_the_reaso
     assert "no such program" in refusal(fencepost, "--", "./missing")
 
 
+def test_a_configuration_may_have_any_name(fencepost: Fencepost, tmp_path: Path) -> None:
+    named = tmp_path / f"my pool (1){'x' * 100}.toml"
+    named.write_text("emulate_gb_per_s = 1.0\n" + WEIGHTS)
+    done = fencepost("channel", "run", "--config", named, "--", "true")
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_segment_that_nobody_uses_any_more_is_removed(fencepost: Fencepost) -> None:
     left = Path("/dev/shm") / f"fencepost-channel-{os.geteuid()}-left-{os.getpid()}"
     left.write_bytes(bytes(4096))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from fencepost.channel.sources import Source
 
 TRIGGERS = ("byte-counter", "perf-task-clock", "thread-timer", "timer")
 TRIGGER = "FENCEPOST_CHANNEL_TRIGGER"
+STEM_MAX = 80
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,14 @@ def of(read: Configuration, options: Options) -> Pool:
         raise InputError(f"--trigger {options.trigger}: it has to be one of {wanted}")
     read, source, charged = _source(read, options)
     settings = read.lines(source.name, charged)
-    name = options.name or f"{read.name}-{configuration.fingerprint(settings):016x}"
+    name = options.name or f"{_plain(read.name)}-{configuration.fingerprint(settings):016x}"
     of_host = _of_host(read, options)
     return Pool(segment.path_of(name), settings, source, of_host, options.trigger)
+
+
+def _plain(name: str) -> str:
+    """A file's name as a part of a segment's, which the fingerprint keeps apart from others."""
+    return re.sub(r"[^\w.+-]", "-", name)[:STEM_MAX]
 
 
 def _of_host(read: Configuration, options: Options) -> dict[str, str]:

@@ -31,7 +31,7 @@ def serve(segment: Held, settings: Mapping[str, str]) -> None:
         while segment.is_named() and reader.is_there():
             keepers.look()
         segment.let_go()
-        # What has joined is counted by the keepers.
+        # From here on the keepers' count of programs that have joined keeps the segment.
         if segment.is_named() and (is_only or segment.serve()):
             _drop_streams()
             while segment.is_named():

@@ -19,7 +19,7 @@ def serve(
     """Keep a pool for programs that are started elsewhere, until interrupted.
 
     Prints, once it is there, the variables that a program needs to join it. If the output goes to
-    a pipe whose reader ends, the last program that has joined ends the server.
+    a pipe whose reader ends, the server ends after the last program.
     """
     read = configuration.read(config) if config else Configuration()
     options = pool.Options(emulate, charge, name, host, trigger)
