@@ -3,13 +3,13 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// The lock's byte.
 const BYTE: libc::off_t = 0;
 
-/// This process has joined the segment, until it ends.
-pub fn join(path: &CStr) -> io::Result<()> {
+/// This process has joined the segment for as long as what this gives is open, here or in a forked child.
+pub fn join(path: &CStr) -> io::Result<OwnedFd> {
     // SAFETY: the path is a C string.
     let file = unsafe { libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
     if file < 0 {
@@ -18,9 +18,7 @@ pub fn join(path: &CStr) -> io::Result<()> {
     // SAFETY: it has just been opened, and nobody else has it.
     let file = unsafe { OwnedFd::from_raw_fd(file) };
     control(file.as_raw_fd(), libc::F_OFD_SETLK, libc::F_RDLCK)?;
-    // Open for as long as the process lives.
-    let _ = file.into_raw_fd();
-    Ok(())
+    Ok(file)
 }
 
 /// Whether any process has.

@@ -50,6 +50,7 @@ def run(segment: Segment, started: list[Program], settings: Mapping[str, str]) -
     trigger = segment.trigger(settings)
     before = segment.state()
     keepers = Keepers(segment)
+    keepers.start()
     keepers.await_grants()
     begun = time.monotonic()
     processes: list[subprocess.Popen[bytes]] = []

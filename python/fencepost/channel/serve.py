@@ -24,6 +24,7 @@ def serve(segment: Held, settings: Mapping[str, str]) -> None:
     segment.trigger(settings)
     keepers = Keepers(segment)
     try:
+        keepers.start()
         keepers.await_grants()
         is_only = segment.serve()
         print(_assignments({SEGMENT: str(segment.path), **settings}), flush=True)

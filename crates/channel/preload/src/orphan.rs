@@ -68,8 +68,11 @@ fn wait(copy: libc::c_long) -> bool {
             return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
         }
         // SAFETY: this thread's `errno`.
-        if unsafe { *libc::__errno_location() } != libc::EINTR {
-            return false;
+        match unsafe { *libc::__errno_location() } {
+            libc::EINTR => {}
+            // Another thread has waited for it; whether the command has started, its output tells.
+            libc::ECHILD => return true,
+            _ => return false,
         }
     }
 }

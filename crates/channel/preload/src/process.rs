@@ -1,6 +1,7 @@
 //! What the process knows: its segment, and whether it says itself what it uses.
 
 use std::ffi::CStr;
+use std::os::fd::IntoRawFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -65,8 +66,11 @@ fn serve(configuration: Option<&CStr>) -> Result<Segment<'static>, Missing> {
     }
     let server = Server::start(configuration).map_err(Missing::Unserved)?;
     let path = server.variable(SEGMENT).ok_or(Missing::Wrong)?;
-    joined::join(path).map_err(|_| Missing::Unreadable)?;
-    attach(path, |name| server.variable(name).or_else(|| variable(name)))
+    let joined = joined::join(path).map_err(|_| Missing::Unreadable)?;
+    let segment = attach(path, |name| server.variable(name).or_else(|| variable(name)))?;
+    // Open until the process ends.
+    let _ = joined.into_raw_fd();
+    Ok(segment)
 }
 
 /// Maps the segment of this path. Does nothing where there is one already.

@@ -138,7 +138,8 @@ fn read_line(answer: &OwnedFd, end: Duration) -> Result<Vec<u8>, Refusal> {
         match usize::try_from(length) {
             Ok(0) => return Err(Refusal::Ended),
             Ok(length) => line.extend_from_slice(&read[..length]),
-            Err(_) => {} // interrupted
+            Err(_) if is_interrupted() => {}
+            Err(_) => return Err(Refusal::NoProcess),
         }
         if line.first() == Some(&orphan::NOT_STARTED) {
             return Err(Refusal::NoCommand);
@@ -157,9 +158,15 @@ fn await_readable(answer: &OwnedFd, end: Duration) -> Result<(), Refusal> {
         match unsafe { system_call!(libc::SYS_ppoll, &raw mut polled, 1, &raw const left, mask, 0) } {
             0 => return Err(Refusal::Silent),
             1.. => return Ok(()),
-            _ => {} // interrupted
+            _ if is_interrupted() => {}
+            _ => return Err(Refusal::NoProcess),
         }
     }
+}
+
+/// Whether a signal has ended the system call that just failed.
+fn is_interrupted() -> bool {
+    io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
 }
 
 /// A line of assignments as shells read them, each with a zero byte behind it in place of a space.
