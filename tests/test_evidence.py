@@ -84,7 +84,7 @@ def test_what_cannot_be_evaluated_is_refused(tmp_path):
     for row in rows("flits", Lab(tmp_path, lambda _: None, quick=True)):
         with pytest.raises(fp.InputError, match="comes from no machine"):
             evaluate(row, "pcs-table1", lab)
-    with pytest.raises(fp.InputError, match="no rows of `nothing`"):
+    with pytest.raises(fp.InputError, match="no study or comparison `nothing`"):
         evaluate(near("nothing", "c", "m", 1.0, 1.0, 1.0, machine="m"), "pcs-table1", lab)
     with pytest.raises(fp.InputError, match="machine=None: it has to be a Machine, or a name"):
         evaluate(near("nothing", "c", "m", 1.0, 1.0, 1.0, machine="m"), None, lab)
