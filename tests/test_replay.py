@@ -18,7 +18,8 @@ SCHEMES = ["nopb", "pb", "pb_rf", "pb_adaptive"]
 def compared(fft_record, tmp_path_factory):
     """The FFT compared under all schemes: the result, standard output and error."""
     folder = tmp_path_factory.mktemp("compared")
-    command = [FENCEPOST, "compare", "pcs-table1", fft_record, "--json", "r.json"]
+    # Progress is shown where the machine is busy.
+    command = [FENCEPOST, "compare", "pcs-table1", fft_record, "--json", "r.json", "--quiet"]
     done = subprocess.run(
         [*command, "--report", "r.html"], cwd=folder, capture_output=True, text=True, check=True
     )
