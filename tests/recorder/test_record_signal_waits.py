@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 
+import pytest
 from recorder_programs import Recorder
 
 import record_format as rf
@@ -54,32 +55,20 @@ taken 200 handled 0
 """
 
 
-def test_a_thread_blocks_from_its_start_on_what_its_creator_does(recorder: Recorder) -> None:
-    program = recorder.compile("inherited_mask", "-O1", "-D_GNU_SOURCE")
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("inherited_mask", INHERITED), ("late_signal_waits", LATE), ("signal_waits", AWAITED)],
+)
+def test_blocked_signals_reach_whom_they_reach_without_us(
+    recorder: Recorder, name: str, expected: str
+) -> None:
+    """Threads block from their start on what their creator does; the process keeps what all block,
+    each is taken once by whoever unblocks it or waits for it, and none is lost."""
+    program = recorder.compile(name, "-O1", "-D_GNU_SOURCE")
     native = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
-    assert native.stdout == INHERITED
+    assert native.stdout == expected
     run = recorder.record(program)
-    assert (run.returncode, run.stdout) == (0, INHERITED), run.stderr
-    assert run.load().ended == "exit 0"
-
-
-def test_signals_reach_whoever_unblocks_or_awaits_them_later(recorder: Recorder) -> None:
-    """The process keeps them, each is taken once, and none is lost."""
-    program = recorder.compile("late_signal_waits", "-O1", "-D_GNU_SOURCE")
-    native = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
-    assert native.stdout == LATE
-    run = recorder.record(program)
-    assert (run.returncode, run.stdout) == (0, LATE), run.stderr
-    record = run.load()
-    assert (record.ended, record.lost) == ("exit 0", 0)
-
-
-def test_signals_that_are_blocked_reach_whoever_waits_for_them(recorder: Recorder) -> None:
-    program = recorder.compile("signal_waits", "-O1", "-D_GNU_SOURCE")
-    native = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60)
-    assert native.stdout == AWAITED
-    run = recorder.record(program)
-    assert (run.returncode, run.stdout) == (0, AWAITED), run.stderr
+    assert (run.returncode, run.stdout) == (0, expected), run.stderr
     record = run.load()
     assert (record.ended, record.lost) == ("exit 0", 0)
 
