@@ -114,21 +114,29 @@ out/demo/report.html: build/workloads/fft $(wildcard machines/*.toml) $(STAMPS)/
 
 # The parts run side by side, the longest first: most of each keeps one core busy; what each says is printed when it is done.
 test: setup
+	@rm -rf $(REPORTS) && mkdir -p $(REPORTS)
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-tests-a rust-tests python-tests-b recorder-tests
+	@$(BIN)/python tests/slowest.py $(REPORTS)
 
-# MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
+# How long each test took.
+REPORTS = build/tests
+PYTEST = $(BIN)/pytest --junitxml=$(REPORTS)/$@.xml
+
+# Nothing is kept to build faster after a change: `cargo test` does that. MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
 rust-tests:
-	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests
+	@mkdir -p $(REPORTS)
+	@MAKEFLAGS= CARGO_INCREMENTAL=0 cargo test --locked --workspace --exclude fencepost-python --tests -- --quiet >$(REPORTS)/$@.txt 2>&1 || { cat $(REPORTS)/$@.txt; exit 1; }
+	@grep '^test result' $(REPORTS)/$@.txt
 
 # In two parts that take about as long.
 python-tests-a:
-	$(BIN)/pytest tests/test_[a-o]*.py -m "not slow"
+	$(PYTEST) tests/test_[a-o]*.py -m "not slow"
 
 python-tests-b:
-	$(BIN)/pytest tests/test_[!a-o]*.py -m "not slow"
+	$(PYTEST) tests/test_[!a-o]*.py -m "not slow"
 
 recorder-tests:
-	$(BIN)/pytest tests/recorder tests/recorder_aarch64 -m "not slow"
+	$(PYTEST) tests/recorder tests/recorder_aarch64 -m "not slow"
 
 # What `make test` leaves out, or a part of it: SLOW="slow and not exhaustive". The checker's largest bounds take 4.3 GiB of memory, and want 5.8 to be free.
 SLOW = slow
@@ -139,10 +147,10 @@ slow-tests: setup
 
 # Every power cut of every combination of structure, flush and log.
 slow-primitives-tests:
-	$(BIN)/pytest tests/test_primitives.py tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
+	$(PYTEST) tests/test_primitives.py tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
 
 slow-python-tests:
-	$(BIN)/pytest --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
+	$(PYTEST) --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
 
 slow-rust-tests: ignored-rust-tests many-cases-rust-tests loom tsan
 

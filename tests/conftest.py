@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import documents_written
+from few import mark_all_but_few
 from forked_commands import Forked
 from installed import FENCEPOST, FFT, ROOT, Fencepost
 
@@ -41,9 +42,13 @@ def _part(text: str) -> tuple[int, int]:
     return k, n
 
 
-# Behind the options that choose by marks and names.
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+# Marks come before the options that choose by them, parts behind.
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Iterator[None]:
+    mark_all_but_few(items)
+    yield
     k, n = config.getoption("--part")
     left_out = [item for i, item in enumerate(items) if i % n != k]
     config.hook.pytest_deselected(items=left_out)

@@ -91,6 +91,7 @@ def calibrated(rows: str, tmp_path_factory: pytest.TempPathFactory) -> Document:
     return found(plan(rows), tmp_path_factory.mktemp("calibrated"))
 
 
+@pytest.mark.slow
 def test_hidden_values_are_found_within_5_percent(calibrated: Document) -> None:
     for entry in calibrated["values"]:
         hidden = HIDDEN[entry["key"]]
@@ -204,6 +205,7 @@ class Stop(BaseException):
     """The power goes."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_search_that_is_cut_anywhere_goes_on_to_the_same_end(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -242,6 +244,7 @@ def test_a_search_that_is_cut_anywhere_goes_on_to_the_same_end(
     assert size < 1.3 * whole_size
 
 
+@pytest.mark.slow
 def test_an_interrupted_command_goes_on(fencepost: Fencepost, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(TWO_SUMS)
     arguments = ["calibrate", BASE, "--to", "rows.csv", *(f"--free={one}" for one in FREE[:2])]
@@ -574,6 +577,7 @@ def page(pytestconfig: pytest.Config) -> str:
     return (pytestconfig.rootpath / "docs" / "calibration.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_two_latencies_leave_open(
     fencepost: Fencepost, page: str, tmp_path: Path
 ) -> None:

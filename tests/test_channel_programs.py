@@ -79,6 +79,7 @@ def run_tests_of_python(fencepost: Fencepost, *arguments: str, charge: int = 5) 
 needs_its_tests = pytest.mark.skipif(not has_its_tests(), reason="needs Python's own tests")
 
 
+@pytest.mark.slow
 @needs_its_tests
 def test_python_passes_its_own_tests(fencepost: Fencepost, tmp_path: Path) -> None:
     run_tests_of_python(fencepost, "test_zlib")

@@ -356,6 +356,7 @@ def test_a_killed_program_leaves_nothing(pool: Pool, alone: Path) -> None:
     pool.until_nothing_is_left()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("delay", [0, 0.05, 0.2, 0.35, 0.5, 0.7])
 def test_a_program_that_is_killed_while_it_joins_leaves_nothing(
     pool: Pool, alone: Path, delay: float

@@ -260,6 +260,7 @@ def test_a_comparison_shows_every_figure_on_a_narrow_terminal(columns, tmp_path,
     assert re.findall(r"\d[\d,.]+ µs", "\n".join(re.findall("^ run time.*", shown, re.M))) == times
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("columns", [50, 80])
 @pytest.mark.parametrize("command", [["diff", "a.json", "b.json"], ["doctor"]])
 def test_a_table_loses_nothing_on_a_narrow_terminal(command, columns, tmp_path, result, fencepost):

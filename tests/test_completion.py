@@ -40,6 +40,7 @@ def offered(*words: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -57,6 +58,7 @@ def test_what_is_offered(words: list[str], expected: list[str]) -> None:
     assert offered(*words) == expected
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", ["run", "compare", "explain", "whatif", "latency", "power"])
 def test_machines_are_offered(command: str) -> None:
     wanted = [name for name in machines.names() if name.startswith("pcs-")]

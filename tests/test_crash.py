@@ -76,6 +76,7 @@ def explore(
     return run
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "example", [e for e in TESTED if e.is_correct], ids=lambda example: example.name
 )
@@ -87,6 +88,7 @@ def test_a_correct_program_survives_every_power_cut(example, explore):
     assert output.splitlines()[-1].startswith("crash: no violation in ")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("example", broken_examples())
 def test_a_broken_program_is_found_out_and_the_fault_has_its_name(example, explore, tmp_path):
     code, result, output = explore(example)
@@ -157,6 +159,7 @@ def begun(tmp_path: Path) -> Callable[[signal.Signals, bool], str]:
     return run
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("how", "is_in_background"),
     [

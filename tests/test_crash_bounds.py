@@ -124,6 +124,7 @@ def explore(fencepost: Fencepost, small: Path, tmp_path: Path) -> Callable[..., 
     return run
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("how", ["selector", "forks"])
 def test_only_what_the_check_reads_counts_and_that_is_all_of_it(how, explore):
     done, result = explore(how, "--images", 64, "--reads")

@@ -99,6 +99,7 @@ def endings() -> list[Any]:
     ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("doing", "how", "is_in_background"), endings())
 def test_an_end_leaves_no_process_and_no_debris(doing, how, is_in_background, program, tmp_path):
     (tmp_path / "temporary").mkdir()

@@ -169,6 +169,7 @@ def test_what_cannot_be_ignored_is_named(ignored, message, explore):
     assert message in done.stderr and done.stderr.count("\n") == 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("mistyped", "message"),
     [

@@ -189,6 +189,7 @@ def explore(
     return run
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("how", WAYS)
 def test_a_correct_program_has_no_violation_and_all_instants(how, explore):
     done, result = explore("correct", how)

@@ -50,6 +50,7 @@ def test_a_record_a_result_and_a_report_come_of_it(fencepost: Fencepost, tmp_pat
     assert without_speed(again) == without_speed(result)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seconds", [0.3, 1.5])
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_one_leaves_nothing(

@@ -60,6 +60,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("study", CHANGES)
 def test_a_row_can_be_evaluated_on_a_changed_machine(study, tmp_path):
     name, key, value, grows = CHANGES[study]

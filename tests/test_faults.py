@@ -48,6 +48,7 @@ def _compare_only(names: tuple[str, ...], folder: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(commands, "FOLDER", folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("comparison", "run"), [("flits", "a link"), ("sample", "pcs-table1 pb_rf")]
 )

@@ -134,6 +134,7 @@ def test_a_link_that_carries_half_is_used_to_half() -> None:
     assert after < 0.5 * carries
 
 
+@pytest.mark.slow
 def test_hosts_of_a_tree_have_equal_shares() -> None:
     assert len(json.loads(tree(1024))["switches"]) == 1 + 4 + 64
     resolved = machines.resolve("xconn-emr", list(SHORT))

@@ -91,6 +91,7 @@ def test_threads_that_do_nothing_cost_next_to_nothing(tmp_path: Path, threads: i
     assert done.returncode in (0, 1), done.stderr[:500]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("line", "number", "code"),
     [("#\n", 5_000_000, 0), ("x\n", 5_000_000, 2), ("k{} = 1\n", 1_000_000, 2)],

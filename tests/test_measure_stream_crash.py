@@ -75,6 +75,7 @@ def test_what_is_called_durable_survives(
     assert images and int(images[1].replace(",", "")) > 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "persist", "elements"),
     [

@@ -51,6 +51,7 @@ def test_a_wrong_script_is_refused(medium, request_, message):
 GATES = "rcd cl cwl rp ras rrd_s rrd_l faw ccd_s ccd_l cs wtr_s wtr_l rtw rtp wr rfc refi"
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("gate", GATES.split())
 def test_what_is_measured_follows_each_parameter(gate):
     """No gate is measured by way of another one: all rows hold after any one has grown."""

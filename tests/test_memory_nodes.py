@@ -94,6 +94,7 @@ def test_the_report_has_a_section(placed):
     assert section[begin + 1 : begin + 5] == ["dram0", "25.0 %", "40.0 %", "50.0 %"]
 
 
+@pytest.mark.few(1)
 @needs_browser
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_section_fits_on_a_phone_and_a_screen(placed, tmp_path, width):

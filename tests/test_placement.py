@@ -118,6 +118,7 @@ def nodes_of_run(
     return {node["node"]: node for node in run["placement"]}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("machine", "node"), [("asic-expander", "expander0"), ("xconn-x8", "pool")]
 )
@@ -189,6 +190,7 @@ def test_what_cannot_be_placed_is_refused_before_the_program_is_run(
 WHATIF = ["expander.controller_latency_ns=20"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("command", "changes"),
     [("run", []), ("compare", []), ("explain", []), ("whatif", WHATIF), ("power", [])],

@@ -226,6 +226,7 @@ def counts(fencepost: Fencepost, folder: Path, structure: str, *options: object)
     return tuple(sum(core[kind] for core in own_counts) for kind in ("flushes", "fences"))  # type: ignore[return-value]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("log", LOGS)
 def test_a_flush_has_as_many_fences_as_it_is_to_have(
     fencepost: Fencepost, tmp_path: Path, log: str
@@ -247,6 +248,7 @@ def test_a_flush_has_as_many_fences_as_it_is_to_have(
 # Pools that outlive a run
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("structure", "log"),
     list(zip(STRUCTURES, ("undo", "redo", "none", "redo", "undo"), strict=True)),
@@ -342,6 +344,7 @@ SAMPLE = (
 )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("structure", "flush", "log", "modify"), SAMPLE)
 def test_a_set_survives_every_power_cut(
     fencepost: Fencepost, tmp_path: Path, structure: str, flush: str, log: str, modify: str
@@ -351,6 +354,7 @@ def test_a_set_survives_every_power_cut(
     assert_survives(explore(fencepost, tmp_path, structure, *options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "coherence", (pytest.param("volatile", marks=pytest.mark.slow), "persistent")
 )
@@ -449,6 +453,7 @@ def test_more_fences_lose_nothing(
 # The logs of the study
 
 
+@pytest.mark.slow
 def test_the_redo_log_of_the_study_loses_what_it_has_committed(
     fencepost: Fencepost, tmp_path: Path
 ) -> None:
@@ -463,6 +468,7 @@ def test_the_redo_log_of_the_study_loses_what_it_has_committed(
     assert "no sequence of whole operations" in exploration.done.stdout
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("log", ("none", "undo"))
 def test_the_study_loses_nothing_without_a_redo_log(
     fencepost: Fencepost, tmp_path: Path, log: str
@@ -526,6 +532,7 @@ def is_found_out(
     assert faults - {"nothing_durable"}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("structure", "variant", "log"), BROKEN_SAMPLE)
 def test_a_broken_set_is_found_out(
     fencepost: Fencepost,
@@ -564,6 +571,7 @@ rm "$before"
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("structure", "log", "modify"),
     [("bst", "undo", "hybrid"), ("queue", "redo", "hybrid"), ("rbt", "none", "meta")],

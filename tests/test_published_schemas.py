@@ -62,6 +62,7 @@ def test_an_unknown_name_is_refused(fencepost: Fencepost) -> None:
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "options",
     [

@@ -34,6 +34,7 @@ def test_the_result_in_the_readme_is_that_of_the_demo(fencepost, tmp_path, pytes
 SLOW = 5_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("xz") is None, reason="there is no xz")
 def test_the_example_with_a_program_of_the_system_is_reliable_and_ends_within_a_minute(
     fencepost, tmp_path

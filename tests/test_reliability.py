@@ -154,6 +154,7 @@ def test_explain_and_whatif_say_it_too(halved: Path, fencepost: Fencepost, tmp_p
     assert all(point["schemes"]["pb"]["reliable"] is False for point in sweep["points"])
 
 
+@pytest.mark.slow
 def test_a_study_with_forced_waits_ends_with_1_unless_they_are_allowed(
     fencepost: Fencepost, tmp_path: Path
 ) -> None:

@@ -298,6 +298,7 @@ def test_the_use_of_every_link_stands_in_the_picture(result):
             assert re.search(rf">(↑ )?{rate}( ↓)?</text>", html), link["name"]
 
 
+@pytest.mark.few(1)
 @needs_browser
 @pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (360, "dark")])
 def test_a_browser_shows_it_without_complaint(result, tmp_path, width, scheme):

@@ -315,6 +315,7 @@ def test_provenance_is_enough_to_do_it_again(
     assert f"{command} {folder}/list.toml" in Page(html).text
 
 
+@pytest.mark.few(1)
 @needs_browser
 @pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (360, "dark")])
 def test_a_browser_shows_it_without_complaint(folder: Path, width: int, scheme: str) -> None:

@@ -177,6 +177,7 @@ def compared_along(fencepost, folder, *arguments):
 BOTH = ["--place", "heap=dram0", "--place", "file:a b=pm0"]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("axis", "option"),
     [

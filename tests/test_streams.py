@@ -49,6 +49,7 @@ def test_results_that_cannot_be_written_are_one_message(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", "<&-", "<&- 2>&-"])
 def test_streams_that_results_do_not_need_change_nothing(redirection: str, folder: Path) -> None:
     whole, other = ended("report r.json", folder), ended("report r.json", folder, redirection)
@@ -67,6 +68,7 @@ def test_what_is_recorded_has_closed_what_was_closed(folder: Path) -> None:
         (folder / "p.fencepost").unlink()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("environment", [ASCII, {"PYTHONIOENCODING": "latin-1"}])
 def test_what_a_terminal_cannot_show_is_replaced(

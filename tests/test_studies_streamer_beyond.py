@@ -81,6 +81,7 @@ def test_one_expander_is_replayed_once_for_all_parts() -> None:
     assert prototype.cell == alone.cell == Replay(plain).cell
 
 
+@pytest.mark.slow
 def test_a_battery_costs_no_time_and_a_switch_does(tmp_path: Path) -> None:
     def run(fabric: Any, mode: str) -> Elsewhere:
         return replace(durable.replay(fabric, mode, 2), elements=LENGTH)

@@ -199,6 +199,7 @@ def figures(work):
     return regions, [row.ours for row in PERSIST.run(work).rows]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_places")
 def test_figures_do_not_follow_whoever_records(tmp_path, monkeypatch):
     """Neither the environment nor the folder moves a program's stack and heap."""

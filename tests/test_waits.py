@@ -138,12 +138,14 @@ def test_each_rule_is_looked_at(change: dict[str, Any], fault: str | None) -> No
     assert any(fault in one for one in found) if fault else not found
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("case", parameters(HELD) + parameters(HELD_TOO, pytest.mark.slow))
 def test_waiting_takes_the_time_of_what_is_waited_for(case: Case, bench: Bench) -> None:
     found = faults(bench.recordings(case), bench.reference(case))
     assert not found, "\n".join(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", parameters(WORKED))
 def test_what_a_count_or_a_clock_ends_is_work(case: Case, bench: Bench) -> None:
     worked = bench.worked(case)

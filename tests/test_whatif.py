@@ -272,6 +272,7 @@ def test_a_range_of_which_no_run_took_any_time_has_no_knee(
     assert knee([1, 2, 3], [0.0, 4.0, 3.0]) is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("columns", [30, 80, 200])
 def test_every_width_of_terminal_shows_every_value(
     columns: int, fft_record: Path, tmp_path: Path

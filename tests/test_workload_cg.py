@@ -100,6 +100,7 @@ def test_what_it_keeps_survives_every_power_cut(cg: Path, tmp_path: Path, persis
     assert images and int(images[1].replace(",", "")) > 50
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("mistake", ["early-commit", "one-slot"])
 @pytest.mark.parametrize("persist", KEPT)
 def test_its_mistakes_are_found(cg: Path, tmp_path: Path, persist: str, mistake: str) -> None:

@@ -150,6 +150,7 @@ def test_kernels_give_the_same_with_any_number_of_threads_and_any_flush(
     assert len(checksums) == 1
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "program, right, wrong",
     [
@@ -495,6 +496,7 @@ POWER_CUTS = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("program", POWER_CUTS)
 def test_no_power_cut_loses_what_was_persisted(
     programs: Path, tmp_path: Path, program: str

@@ -114,6 +114,7 @@ def followed(path: Path, document: dict[str, Any], record: Path) -> None:
     experiment._task(key).job()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [SOME, pytest.param(MORE, marks=pytest.mark.slow)])
 def test_any_member_of_another_kind_is_refused_or_does_no_harm(
     replayed: dict[str, Any],

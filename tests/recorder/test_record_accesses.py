@@ -60,6 +60,7 @@ def recorded_cases(record: rf.Record) -> list[Accesses]:
     return cases
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("linked", ["dynamic", "static"])
 @pytest.mark.parametrize("name", ["accesses", "flushes", "vectors"])
 def test_accesses_are_those_the_program_made(
@@ -86,6 +87,7 @@ def expected_loops(output: str) -> list[tuple[int, list[tuple[str, int, int]]]]:
     return loops
 
 
+@pytest.mark.slow
 def test_full_buffers_lose_nothing(recorder: Recorder) -> None:
     run = recorder.record(recorder.compile("boundaries", "-O1", "-no-pie"))
     assert run.returncode == 0

@@ -132,6 +132,7 @@ def test_orphan_is_recorded_to_its_end(recorder: Recorder) -> None:
     assert grandchild.instructions > 3_000_000
 
 
+@pytest.mark.slow
 def test_thread_forks_while_another_makes_code_anew(recorder: Recorder) -> None:
     """The other thread must not take it out of its system call."""
     program = recorder.compile("children", "-O0")

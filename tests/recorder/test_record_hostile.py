@@ -39,6 +39,7 @@ def test_code_made_while_the_program_runs(recorder: Recorder) -> None:
     assert record.events(0, "interrupted")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="Java is missing")
 def test_java(recorder: Recorder) -> None:
     run = recorder.record("java", "-Xint", "-version", timeout=600)
@@ -47,6 +48,7 @@ def test_java(recorder: Recorder) -> None:
     assert run.load().ended == "exit 0"
 
 
+@pytest.mark.slow
 def test_code_that_is_written_while_other_threads_run(recorder: Recorder) -> None:
     run = recorder.record(recorder.compile("rewritten_code", "-O1"))
     assert (run.returncode, run.stdout, run.stderr) == (0, "15000\n", "")
@@ -77,6 +79,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "options",
     [pytest.param((), id="once"), pytest.param((), id="again", marks=pytest.mark.slow), VALUES],

@@ -26,6 +26,7 @@ def is_clwb(code: bytes) -> bool:
     return code[0] == 0x66 and 0xAE in code[1:4] and code[code.index(0xAE) + 1] >> 3 & 7 == 6
 
 
+@pytest.mark.few(1)
 @needs_libpmem
 @pytest.mark.parametrize(
     ("flush", "without", "is_flush"),
@@ -61,6 +62,7 @@ def test_flushed_lines_are_those_libpmem_was_asked_for(
     ]
 
 
+@pytest.mark.slow
 @needs_libpmemobj
 def test_transactions_flush_what_they_keep_and_undo(recorder: Recorder) -> None:
     environment = os.environ | {"PMEM_IS_PMEM_FORCE": "1"}

@@ -28,6 +28,7 @@ def run(recorder: Recorder, *command: str | bytes | Path) -> subprocess.Complete
     return subprocess.run(command, capture_output=True, cwd=recorder.folder, check=False)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("name", "shown"), NAMES.values(), ids=list(NAMES))
 def test_names_of_any_bytes(recorder: Recorder, name: bytes, shown: str) -> None:
     """Of the program, of its argument, of the file that it maps, and of the record."""

@@ -30,6 +30,7 @@ def recorded_path(record: rf.Record) -> list[int]:
     return path
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("optimisation", ["-O0", "-O3"])
 def test_path_is_the_processors(recorder: Recorder, optimisation: str) -> None:
     program = recorder.compile("mixture", optimisation, "-static", "-march=native", "-lm")
@@ -44,6 +45,7 @@ def test_path_is_the_processors(recorder: Recorder, optimisation: str) -> None:
     assert recorded == path
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "kind", ["mutex", "adaptive", "recursive", "spin", "rwlock", "semaphore", "barrier"]
 )

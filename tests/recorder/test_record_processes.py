@@ -216,6 +216,7 @@ def test_program_that_is_told_to_end_twice_is_killed(recorder: Recorder) -> None
     assert (record_of(recorder).is_sealed, record_of(recorder).ended) == (True, "signal 9")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_signals_that_a_program_outlives_do_not_end_it(
     recorder: Recorder, number: signal.Signals

@@ -186,6 +186,7 @@ def instructions(record: rf.Record, thread: int) -> int:
 
 # Neither the condition nor the barrier: a call that wakes somebody keeps its own path where no
 # shorter one is known, so their counts differ by up to 9 and 4 % between processors.
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("condition", "barrier")])
 def test_meeting_others_costs_no_instructions(recorder: Recorder, kind: str) -> None:
     program = recorder.compile("locks", "-O1", "-Wl,-z,now")

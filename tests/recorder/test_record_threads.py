@@ -94,6 +94,7 @@ def stores_and_sines(record: rf.Record, thread: int) -> tuple[list[int], int]:
     return stores, sines
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("options", [(), ("--values", "--pm", "heap")])
 def test_threads_taken_out_of_a_block_go_on_where_they_were(
     recorder: Recorder, options: tuple[str, ...]
@@ -224,6 +225,7 @@ VALUES = ("--values", "--pm", "heap")
 REST = (pytest.mark.slow, pytest.mark.exhaustive)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "arguments"),
     [

@@ -70,6 +70,7 @@ def test_file_is_rebuilt_from_what_was_written(recorder: Recorder, linked: str) 
     assert_simulator_reads(run.path)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("place", ["file", "heap", "range"])
 def test_threads_lines_are_rebuilt(recorder: Recorder, place: str) -> None:
     program = recorder.compile("writers", "-O1")
@@ -126,6 +127,7 @@ def test_pool_of_a_library_is_rebuilt(recorder: Recorder) -> None:
     assert first_difference(run.load().rebuild_file(pool, len(content)), content) is None
 
 
+@pytest.mark.slow
 @needs_libpmemobj
 def test_transactions_are_rebuilt(recorder: Recorder) -> None:
     program = recorder.compile("transacts", "-O1", "-Wl,--no-as-needed", "-lpmemobj")

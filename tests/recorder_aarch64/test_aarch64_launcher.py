@@ -113,6 +113,7 @@ def test_qemu_that_the_recorder_does_not_understand_is_refused(
     assert "plugins are not for me" in message
 
 
+@pytest.mark.slow
 def test_with_such_a_qemu_these_tests_are_skipped_for_that_reason(
     recorder: Recorder, unfit_qemu: Path, pytestconfig: pytest.Config
 ) -> None:
