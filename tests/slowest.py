@@ -1,7 +1,7 @@
-"""`python tests/slowest.py FOLDER`: the twenty slowest tests of the runs that left their reports there.
+"""`python tests/slowest.py FOLDER`: the twenty slowest tests of the runs whose reports are there.
 
-A run of pytest leaves JUnit's XML, a run of cargo what it printed: Rust's harness says how long each
-set of tests takes, not each test."""
+A run of pytest leaves JUnit's XML, a run of cargo what it printed: Rust's harness says how long
+each set of tests takes, not each test."""
 
 import re
 import sys
@@ -10,7 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 SHOWN = 20
-_SET_OF_RUST = re.compile(r"^ *Running .*?\((?P<binary>\S+)-[0-9a-f]+\)$|finished in (?P<s>[\d.]+)s$")
+_SET_OF_RUST = re.compile(
+    r"^ *Running .*?\((?P<binary>\S+)-[0-9a-f]+\)$|finished in (?P<s>[\d.]+)s$"
+)
 
 
 def slowest(folder: Path) -> list[tuple[float, str]]:

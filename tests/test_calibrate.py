@@ -16,15 +16,7 @@ from optuna.storages.journal import JournalFileBackend
 
 from fencepost import latency, machines, traffic
 from fencepost._core import InputError
-from fencepost.calibrate import (
-    data,
-    free_key,
-    machine_file,
-    measurement,
-    misfit,
-    mlc,
-    search,
-)
+from fencepost.calibrate import data, free_key, machine_file, measurement, misfit, mlc, search
 from fencepost.calibrate.calibration import Plan
 from installed import FENCEPOST, Fencepost
 

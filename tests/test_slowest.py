@@ -2,8 +2,10 @@
 
 import slowest
 
-XML = """<testsuites><testsuite name="pytest"><testcase classname="tests.test_a" name="test_x[1]" time="2.5"/>
-<testcase classname="tests.test_a" name="test_y" time="0.1"><failure/></testcase></testsuite></testsuites>"""
+XML = """<testsuites><testsuite name="pytest">
+<testcase classname="tests.test_a" name="test_x[1]" time="2.5"/>
+<testcase classname="tests.test_a" name="test_y" time="0.1"><failure/></testcase>
+</testsuite></testsuites>"""
 CARGO = """   Compiling fencepost-sim v0.1.0
      Running unittests src/lib.rs (target/debug/deps/fencepost_sim-92d49ecd84cd6468)
 
