@@ -75,6 +75,25 @@ def test_one_node_alone_is_not_told_nor_what_an_older_result_does_not_know(place
     assert "Memory nodes" not in Page(report.html(placed)).text
 
 
+@pytest.mark.parametrize("by", ["option", "axis", "machine"])
+def test_one_node_alone_is_told_where_a_rule_placed_memory(placed, by):
+    if by == "option":
+        placed["provenance"]["options"]["place"] = ["heap=dram0"]
+    elif by == "axis":
+        placed["runs"][1]["axes"] = {"placement": "heap=dram0"}
+    else:
+        placed["provenance"]["machines"]["fixture-machine"]["placement"] = {"heap": "dram0"}
+    for run in placed["runs"]:
+        run["placement"] = run["placement"][:1]
+    rows = rows_of(shown(placed))
+    assert ["pages:", "dram0", "1,024", "1,024", "1,024"] in rows
+    assert ["share", "of", "accesses:", "dram0", "100.0%", "100.0%", "100.0%"] in rows
+    assert "Memory nodes" in Page(report.html(placed)).text
+    for run in placed["runs"]:
+        del run["placement"]
+    assert "memory nodes" not in shown(placed)
+
+
 def test_a_failed_run_and_a_machine_without_the_node_have_dashes(placed):
     placed["runs"][0] = {"scheme": "nopb", "machine": "fixture-machine", "error": "a fault"}
     placed["runs"][1]["placement"].pop()

@@ -44,11 +44,11 @@ def headline(result: dict[str, Any]) -> list[figures.Figure]:
 
 
 def nodes(result: dict[str, Any], runs: Sequence[figures.Run]) -> Table:
-    """What each memory node got, some of the runs across; no rows if only one got anything."""
+    """What each memory node got, some of the runs across; no rows where that says nothing."""
     table = _headed("memory nodes", result, runs)
     all_runs = result["runs"]
     places = [place for place, run in enumerate(all_runs) if any(run is one for one in runs)]
-    for measure in memory_nodes.measures(all_runs):
+    for measure in memory_nodes.measures(result, all_runs):
         for number, (name, cells) in enumerate(measure.rows.items()):
             label = f"– {name}" if number else f"{measure.label}: {name}"
             table.add_row(label, *(cells[place] for place in places))

@@ -81,7 +81,7 @@ def view(result: dict[str, Any]) -> View:
         **drawn(runs, columns, result["provenance"]["machines"]),
         "explanation": _explanation(runs),
         "links": _links(runs),
-        "memory_nodes": memory_nodes.measures(runs),
+        "memory_nodes": memory_nodes.measures(result, runs),
         "power": power.rows(runs, result["provenance"]["machines"]),
         "is_power_found": power.is_found(runs),
         "hosts": _hosts(runs, names),
