@@ -16,7 +16,7 @@ use MessageClass::{M2sBiRsp, M2sRwd, S2mBiSnp, S2mNdr};
 /// The classes that no other memory needs.
 pub const CLASSES: [MessageClass; 2] = [S2mBiSnp, M2sBiRsp];
 
-/// Headers of either class: both share their count (see `kernel/link/headers.rs`); recalled.
+/// Headers of either class; recalled.
 const HEADERS_MAX: HeadersMax = HeadersMax { in_flit_68: 2, in_group_256: 2 };
 
 pub(super) const S2M_BI_SNP: ClassDescription = ClassDescription {

@@ -92,7 +92,7 @@ impl Packing256 {
         if self.shared != Headers::NONE
             && is_open(&self.header_flit, self.header_slot, now, schedule)
             && self.has_room(group(self.header_slot), class)
-            && shared.fit(self.kind(self.header_slot))
+            && shared.fit(self.kind(self.header_slot), class)
         {
             self.shared = shared;
             self.add_header(group(self.header_slot), class);

@@ -74,7 +74,7 @@ impl Packing68 {
         if self.shared != Headers::NONE
             && is_open(&self.header_flit)
             && headers.are_within(MAX_IN_FLIT_68)
-            && shared.fit(slot)
+            && shared.fit(slot, class)
         {
             self.shared = shared;
             self.headers = headers;
