@@ -270,6 +270,34 @@ def test_a_machine_places_programs_and_the_command_line_replaces_its_rules(
     assert "mine.toml:4: placement.heap: there is no memory node `nowhere`" in done.stderr
 
 
+def test_a_message_says_where_a_rule_was_given(
+    fencepost: Fencepost, tmp_path: Path, record: Path
+) -> None:
+    """In the machine file, or by an option."""
+
+    def refused(placement: str, *options: str) -> str:
+        (tmp_path / "mine.toml").write_text(
+            f'extends = "pond-8"\ndescription = "mine"\n[placement]\n{placement}\n'
+        )
+        done = fencepost("run", "mine.toml", record, "--scheme", "nopb", *options)
+        assert done.returncode == 2
+        return str(done.stderr)
+
+    low, high = "range:0x1000-0x3000", "range:0x2000-0x4000"
+    both = "both mean addresses from 0x2000 on"
+    said = refused(f'"{low}" = "pool"\n"{high}" = "dram0"')
+    assert f"mine.toml:5: placement.{high}: it contradicts placement.{low}: {both}" in said
+    said = refused(f'"{low}" = "pool"', "--place", f"{high}=dram0")
+    assert f"mine: --place {high}=dram0: it contradicts placement.{low}: {both}" in said
+    (tmp_path / "mine.toml").write_text(
+        'extends = "pond-8"\ndescription = "mine"\n[placement]\n"file:*.log" = "pool"\n'
+    )
+    placed = ["--scheme", "nopb", "--place", "file:*.dat=pool"]
+    done = fencepost("run", "mine.toml", record, *placed, check=True)
+    assert "mine: placement.file:*.log matches nothing in this record" in done.stderr
+    assert "--place file:*.dat=pool matches nothing in this record" in done.stderr
+
+
 def test_crash_states_keep_the_pool_in_pm_and_place_everything_else(
     fencepost: Fencepost, tmp_path: Path
 ) -> None:

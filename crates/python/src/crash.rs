@@ -88,7 +88,7 @@ impl CrashStates {
                 "{machine_name} has no persistent memory, so a power cut leaves nothing there; pcs-table1 has some"
             )));
         }
-        let (placement, warnings) = options.placement(program.record(), &machine, HostId(0))?;
+        let (placement, warnings) = options.placement(program.record(), machine_name, &machine, HostId(0))?;
         if !placement.is_in_pm(&persistent, &machine.nodes_of(HostId(0))) {
             return Err(input(format!(
                 "--place: {selector} has to lie in PM: crash states are what a power cut leaves there"

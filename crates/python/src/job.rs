@@ -61,7 +61,7 @@ impl Job {
                 .threads
                 .check(usize::from(machine.core.count))
                 .map_err(|error| input(format!("{machine_name}: {error}")))?;
-            let (programs, warnings) = hosted(&records, &options, &machine, &stop_at)?;
+            let (programs, warnings) = hosted(&records, &options, machine_name, &machine, &stop_at)?;
             let options = simulation::Options {
                 persist: options.persist,
                 pm_writes_limit: options.limit_pm_writes,
@@ -219,12 +219,13 @@ impl Job {
 fn hosted(
     records: &[Program],
     options: &Options,
+    machine_name: &str,
     machine: &Machine,
     stop_at: &[Vec<u64>],
 ) -> PyResult<(Vec<HostProgram>, Vec<String>)> {
     let (mut programs, mut warnings) = (Vec::new(), Vec::new());
     for (host, program) in records.iter().enumerate() {
-        let (placement, mut said) = options.placement(program.record(), machine, HostId(host as u32))?;
+        let (placement, mut said) = options.placement(program.record(), machine_name, machine, HostId(host as u32))?;
         said.extend(program.record().warnings());
         let place = if records.len() == 1 { String::new() } else { format!("host {host}: ") };
         warnings.extend(said.into_iter().map(|warning| format!("{place}{warning}")));

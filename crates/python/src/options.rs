@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use fencepost_sim::address_space::{Part, Placement, Rule};
+use fencepost_sim::address_space::{Part, Placement, Rule, RuleOrigin};
 use fencepost_sim::config::Machine;
 use fencepost_sim::config::topology::HostId;
 use fencepost_sim::core::persist::PersistMode;
@@ -125,7 +125,13 @@ impl Options {
     }
 
     /// Where the memory of `record` lies on `host` of that machine, and what a reader has to know about it.
-    pub fn placement(&self, record: &Record, machine: &Machine, host: HostId) -> PyResult<(Placement, Vec<String>)> {
+    pub fn placement(
+        &self,
+        record: &Record,
+        machine_name: &str,
+        machine: &Machine,
+        host: HostId,
+    ) -> PyResult<(Placement, Vec<String>)> {
         let rules_of_machine = machine.placement_rules();
         let nodes = machine.nodes_of(host);
         // `--pm heap` is what holds where nobody says anything, so a machine that says something of the heap replaces
@@ -146,14 +152,14 @@ impl Options {
         let is_replaced = |rule: &Rule| own.iter().any(|other| other.part == rule.part);
         let of_machine = rules_of_machine.into_iter().filter(|rule| !is_replaced(rule));
         let rules: Vec<Rule> = of_machine.chain(own.iter().cloned()).collect();
-        let (placement, unmatched) =
-            Placement::resolve(&rules, record.memory_map().map_err(input)?, &nodes).map_err(input)?;
-        let warning = |part: &Part| {
-            let is_pm = self.pm.iter().any(|selector| Part::Selected(selector.clone()) == *part);
-            let option = if is_pm { format!("--pm {part}") } else { format!("--place {part}=…") };
-            format!("{option} matches nothing in this record")
+        let (placement, unmatched) = Placement::resolve(&rules, record.memory_map().map_err(input)?, &nodes)
+            .map_err(|error| input(format!("{machine_name}: {error}")))?;
+        let warning = |rule: &Rule| {
+            let of_machine =
+                if rule.origin == RuleOrigin::Machine { format!("{machine_name}: ") } else { String::new() };
+            format!("{of_machine}{} matches nothing in this record", rule.as_given())
         };
-        let mut warnings: Vec<String> = unmatched.iter().map(warning).collect();
+        let mut warnings: Vec<String> = unmatched.into_iter().map(warning).collect();
         if lacks_pm && self.pm.contains(&PmSelector::Heap) && !places_heap {
             let first = &nodes[0].name;
             warnings.push(format!(

@@ -8,4 +8,4 @@ pub mod placement;
 
 pub use node::{MemoryNode, NodeId, OWN_DRAM};
 pub use page_table::{PAGE_SHIFT, PageTable};
-pub use placement::{Part, Place, Placement, PlacementError, Policy, Rule};
+pub use placement::{Part, Place, Placement, PlacementError, Policy, Rule, RuleOrigin};

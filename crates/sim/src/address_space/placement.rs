@@ -37,9 +37,22 @@ pub enum Policy {
     FirstTouch,
 }
 
+/// What gave a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleOrigin {
+    /// The option `--place`.
+    PlaceOption,
+    /// The option `--pm`, which names the part only.
+    PmOption,
+    /// The table `[placement]` of the machine.
+    Machine,
+}
+
 /// Where a part of a program is to lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
+    /// What gave it.
+    pub origin: RuleOrigin,
     /// Which part.
     pub part: Part,
     /// The names of nodes, the first one first.
@@ -50,9 +63,9 @@ pub struct Rule {
 
 /// What is wrong with rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("--place {rule}: {problem}")]
+#[error("{rule}: {problem}")]
 pub struct PlacementError {
-    /// The rule.
+    /// The rule, as its user gave it: [`Rule::as_given`].
     pub rule: String,
     /// What is wrong with it.
     pub problem: String,
@@ -91,8 +104,9 @@ impl fmt::Display for Part {
 impl FromStr for Rule {
     type Err = PlacementError;
 
+    /// Reads what `--place` is given.
     fn from_str(text: &str) -> Result<Rule, PlacementError> {
-        let wrong = |problem: String| PlacementError { rule: text.to_owned(), problem };
+        let wrong = |problem: String| PlacementError { rule: format!("--place {text}"), problem };
         let (placed, policy) = split_policy(text);
         let policy = policy.map_or(Ok(Policy::Bind), parse_policy).map_err(wrong)?;
         // A pattern may have an equals sign, a node has none.
@@ -114,7 +128,7 @@ impl FromStr for Rule {
             Policy::Interleave(weights) if nodes.len() > weights.len() => {
                 Err(wrong(format!("{} nodes need as many weights", nodes.len())))
             }
-            _ => Ok(Rule { part, nodes, policy }),
+            _ => Ok(Rule { origin: RuleOrigin::PlaceOption, part, nodes, policy }),
         }
     }
 }
@@ -182,11 +196,35 @@ impl fmt::Display for Rule {
 impl Rule {
     /// What `--pm SELECTOR` stands for: the part lies in PM, wherever there is room.
     pub fn in_pm(selector: PmSelector) -> Rule {
-        Rule { part: Part::Selected(selector), nodes: vec![ALL_PM.to_owned()], policy: Policy::Bind }
+        let nodes = vec![ALL_PM.to_owned()];
+        Rule { origin: RuleOrigin::PmOption, part: Part::Selected(selector), nodes, policy: Policy::Bind }
+    }
+
+    /// The rule of the entry `part = "place"` in a machine's table `[placement]`.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn of_machine(part: &str, place: &str) -> Result<Rule, PlacementError> {
+        let rule: Rule = format!("{part}={place}").parse()?;
+        Ok(Rule { origin: RuleOrigin::Machine, ..rule })
+    }
+
+    /// The option that gave it with its value, or its key in the machine.
+    pub fn as_given(&self) -> String {
+        match self.origin {
+            RuleOrigin::PlaceOption => format!("--place {self}"),
+            RuleOrigin::PmOption => format!("--pm {}", self.part),
+            RuleOrigin::Machine => format!("placement.{}", self.part),
+        }
     }
 
     fn wrong(&self, problem: String) -> PlacementError {
-        PlacementError { rule: self.to_string(), problem }
+        PlacementError { rule: self.as_given(), problem }
+    }
+
+    /// Whether both place the same part, but not alike.
+    fn differs_for_the_part_of(&self, other: &Rule) -> bool {
+        self.part == other.part && (&self.nodes, &self.policy) != (&other.nodes, &other.policy)
     }
 
     /// Whether a host with these nodes can follow it.
@@ -239,7 +277,7 @@ impl Rule {
         if let Some(other) = chosen.iter().find(|&&node| nodes[node].is_pm != is_pm) {
             let (first, other) = (&nodes[chosen[0]].name, &nodes[*other].name);
             return Err(
-                self.wrong(format!("{first} and {other} are not both PM: nobody could tell what a power cut leaves"))
+                self.wrong(format!("{first} and {other} are not both PM, so it is undefined what a power cut leaves"))
             );
         }
         let chosen: Vec<NodeId> = chosen.into_iter().map(|node| NodeId(node as u32)).collect();
@@ -347,16 +385,26 @@ impl Placement {
         }
     }
 
+    /// Whether ranges of addresses among `rules`, which mean the same in every program, contradict each other.
+    ///
+    /// # Errors
+    /// If they do, or if one names no node of this machine.
+    pub fn check_ranges(rules: &[Rule], nodes: &[MemoryNode]) -> Result<(), PlacementError> {
+        let is_range = |rule: &&Rule| matches!(rule.part, Part::Selected(PmSelector::Range(_)));
+        let ranges: Vec<Rule> = rules.iter().filter(is_range).cloned().collect();
+        Placement::resolve(&ranges, &MemoryMap::default(), nodes).map(drop)
+    }
+
     /// What `rules` say of a program with that memory map, on a host with these nodes; with the rules that mean nothing
     /// of it.
     ///
     /// # Errors
     /// If a rule names no node of this machine, or contradicts another one.
-    pub fn resolve(
-        rules: &[Rule],
+    pub fn resolve<'a>(
+        rules: &'a [Rule],
         map: &MemoryMap,
         nodes: &[MemoryNode],
-    ) -> Result<(Placement, Vec<Part>), PlacementError> {
+    ) -> Result<(Placement, Vec<&'a Rule>), PlacementError> {
         let mut places = vec![Place::in_node(NodeId::FIRST)];
         let mut elsewhere = 0;
         let mut regions: Vec<(AddressRange, usize, &Rule)> = Vec::new();
@@ -365,9 +413,8 @@ impl Placement {
         ranked.sort_by_key(|rule| rule.rank());
         for (index, rule) in ranked.iter().enumerate() {
             let place = rule.place(nodes)?;
-            let same = ranked[..index].iter().find(|other| other.part == rule.part && ***other != **rule);
-            if let Some(other) = same {
-                return Err(rule.wrong(format!("it contradicts {other}")));
+            if let Some(other) = ranked[..index].iter().find(|other| other.differs_for_the_part_of(rule)) {
+                return Err(rule.wrong(format!("it contradicts {}", other.as_given())));
             }
             // What has no state of its own can be shared, and neighbours in it are one region.
             let is_shared = |other: &Place| *other == place && place.has_no_state();
@@ -385,15 +432,16 @@ impl Placement {
                 Part::Data => map.data(),
             };
             if meant.is_empty() {
-                unmatched.push(rule.part.clone());
+                unmatched.push(*rule);
             }
             let of_rank = |other: &&(AddressRange, usize, &Rule)| other.2.rank() == rule.rank();
             for &(range, other_place, other) in regions.iter().filter(of_rank) {
-                let overlaps = meant.as_slice().iter().any(|own| own.start < range.end && range.start < own.end);
-                if overlaps && places[other_place] != places[number] {
-                    return Err(
-                        rule.wrong(format!("it contradicts {other}: both mean addresses from {:#x} on", range.start))
-                    );
+                let mut overlapping =
+                    meant.as_slice().iter().filter(|own| own.start < range.end && range.start < own.end);
+                let first = overlapping.next().filter(|_| places[other_place] != places[number]);
+                if let Some(own) = first {
+                    let (other, from) = (other.as_given(), own.start.max(range.start));
+                    return Err(rule.wrong(format!("it contradicts {other}: both mean addresses from {from:#x} on")));
                 }
             }
             let taken = AddressRanges::union(regions.iter().map(|(range, ..)| *range));
@@ -423,8 +471,40 @@ mod tests {
 
     fn resolve(rules: &[&str]) -> Result<Placement, String> {
         let rules: Result<Vec<Rule>, _> = rules.iter().map(|rule| rule.parse()).collect();
-        let resolved = Placement::resolve(&rules.map_err(|error| error.to_string())?, &MemoryMap::default(), &nodes());
+        let rules = rules.map_err(|error| error.to_string())?;
+        let resolved = Placement::resolve(&rules, &MemoryMap::default(), &nodes());
         resolved.map(|(placement, _)| placement).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_message_names_the_option_or_the_key_that_gave_a_rule() {
+        let own = |text: &str| text.parse::<Rule>().unwrap();
+        let of_machine = |part: &str, place: &str| Rule::of_machine(part, place).unwrap();
+        let pm = |text: &str| Rule::in_pm(text.parse().unwrap());
+        let cases = [
+            (own("heap=dram0"), pm("heap"), "--pm heap: it contradicts --place heap=dram0"),
+            (
+                of_machine("range:0x1000-0x3000", "pool"),
+                own("range:0x2000-0x4000=dram0"),
+                "--place range:0x2000-0x4000=dram0: it contradicts placement.range:0x1000-0x3000: \
+                 both mean addresses from 0x2000 on",
+            ),
+            (
+                of_machine("range:0x2000-0x4000", "dram0"),
+                of_machine("range:0x1000-0x3000", "pool"),
+                "placement.range:0x1000-0x3000: it contradicts placement.range:0x2000-0x4000: \
+                 both mean addresses from 0x2000 on",
+            ),
+        ];
+        for (first, second, message) in cases {
+            let rules = [first, second];
+            let resolved = Placement::resolve(&rules, &MemoryMap::default(), &nodes());
+            assert_eq!(resolved.unwrap_err().to_string(), message);
+        }
+        let rules = [of_machine("file:*.log", "pm0"), own("file:*.dat=pm0"), pm("file:*.pool")];
+        let (_, unmatched) = Placement::resolve(&rules, &MemoryMap::default(), &nodes()).unwrap();
+        let unmatched: Vec<String> = unmatched.into_iter().map(Rule::as_given).collect();
+        assert_eq!(unmatched, ["placement.file:*.log", "--place file:*.dat=pm0", "--pm file:*.pool"]);
     }
 
     #[test]
@@ -451,8 +531,8 @@ mod tests {
             (&["heap=dram0:preferred=1"], "at least one page"),
             (&["heap=dram0:first_touch"], "first_touch chooses among sockets"),
             (&["heap=dram0/pm0:interleave=1/1"], "dram0 and pm0 are not both PM"),
-            (&["heap=pool", "heap=dram0"], "it contradicts heap=pool"),
-            (&["range:0-0x2000=pool", "range:0x1000-0x3000=dram0"], "both mean addresses from 0x0 on"),
+            (&["heap=pool", "heap=dram0"], "it contradicts --place heap=pool"),
+            (&["range:0-0x2000=pool", "range:0x1000-0x3000=dram0"], "both mean addresses from 0x1000 on"),
         ];
         for (rules, problem) in cases {
             let message = resolve(rules).unwrap_err();

@@ -206,7 +206,7 @@ impl Machine {
 
     /// What `placement` says.
     pub fn placement_rules(&self) -> Vec<Rule> {
-        let rules = self.placement.0.iter().map(|(part, place)| format!("{part}={place}").parse());
+        let rules = self.placement.0.iter().map(|(part, place)| Rule::of_machine(part, place));
         rules.map(|rule| rule.expect("it was checked when the machine was read")).collect()
     }
 

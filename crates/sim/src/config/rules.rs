@@ -8,7 +8,7 @@ use super::schema::join;
 use super::topology::{HostId, Topology};
 use super::tree::Node;
 use crate::address_map::PM_BASE;
-use crate::address_space::Rule;
+use crate::address_space::{MemoryNode, Placement, PlacementError, Rule};
 use crate::cache::config::{CacheConfig, PrefetcherKind};
 use crate::core::config::{CoreConfig, TlbConfig};
 use crate::device::{DramConfig, PmConfig};
@@ -220,16 +220,29 @@ pub(super) fn check_capacities(machine: &Node, dram: Option<&DramConfig>, pm: Op
     }
 }
 
-/// Rules that no host could follow.
+/// Rules that no host could follow, and ranges that contradict each other. Whether other parts do depends on the
+/// program.
 pub(super) fn check_placement(machine: &Node, placement: &PlacementConfig, topology: &Topology, faults: &mut Faults) {
+    let hosts: Vec<Vec<MemoryNode>> =
+        (0..topology.hosts.len() as u32).map(|host| topology.nodes_of(HostId(host), PM_BASE)).collect();
+    let mut wrong = |part: &str, error: PlacementError| {
+        faults.add(machine.origin_of(&["placement", part]), format!("placement.{part}"), error.problem);
+    };
+    let (mut keys, mut rules) = (Vec::new(), Vec::new());
     for (part, place) in &placement.0 {
-        let checked = format!("{part}={place}").parse().and_then(|rule: Rule| {
-            let mut hosts = (0..topology.hosts.len() as u32).map(HostId);
-            hosts.try_for_each(|host| rule.check(&topology.nodes_of(host, PM_BASE)))
-        });
-        if let Err(error) = checked {
-            faults.add(machine.origin_of(&["placement", part]), format!("placement.{part}"), error.problem);
+        let rule = Rule::of_machine(part, place);
+        match rule.and_then(|rule| hosts.iter().try_for_each(|nodes| rule.check(nodes)).map(|()| rule)) {
+            Ok(rule) => {
+                keys.push(part);
+                rules.push(rule);
+            }
+            Err(error) => wrong(part, error),
         }
+    }
+    if let Err(error) = hosts.iter().try_for_each(|nodes| Placement::check_ranges(&rules, nodes)) {
+        // Two keys may name one range in different ways; the later one is at fault.
+        let at_fault = rules.iter().rposition(|rule| rule.as_given() == error.rule);
+        wrong(keys[at_fault.expect("it is one of these")], error);
     }
 }
 
