@@ -13,9 +13,9 @@ pub enum State {
     /// Others may have it too; it may be read.
     #[default]
     Shared,
-    /// Nobody else has it, and it equals what lies below.
+    /// No other cache has it, and it equals what lies below.
     Exclusive,
-    /// Nobody else has it, and it is newer than what lies below.
+    /// No other cache has it, and it is newer than what lies below.
     Modified,
 }
 

@@ -1,7 +1,7 @@
 //! The MSHRs of the levels between the first and the last: how many distinct lines may be missing in each at a time.
 //!
 //! A request that misses such a level goes on when it has a register there; one whose line is missing already goes on
-//! at once and is merged below. The last level, whose registers hold those who wait for memory, keeps its own.
+//! at once and is merged below. The last level, whose registers hold the requests that wait for memory, keeps its own.
 
 use super::hierarchy::Request;
 use super::mshr::{MshrFile, Room};
@@ -93,7 +93,7 @@ impl MshrsBetween {
         self.blocked.iter().map(|blocked| &blocked.request)
     }
 
-    /// Whether nobody waits for a register.
+    /// Whether no request waits for a register.
     pub fn is_idle(&self) -> bool {
         self.blocked.is_empty()
     }

@@ -29,7 +29,7 @@ impl<W> Mshr<W> {
         self.waiters.add(waiter);
     }
 
-    /// Who waits longest.
+    /// The waiter that has waited longest.
     pub fn first(&self) -> Option<&W> {
         self.waiters.first()
     }
@@ -52,7 +52,7 @@ impl<W> Waiters<W> {
         }
     }
 
-    /// Who waits longest.
+    /// The waiter that has waited longest.
     pub fn first(&self) -> Option<&W> {
         self.first.as_ref()
     }
@@ -135,7 +135,7 @@ impl<W> MshrFile<W> {
         self.pending.push(Mshr { line, waiters: Waiters { first: Some(waiter), others: Vec::new() } });
     }
 
-    /// The line of a pending register will be there at `release`: gives those who waited for it.
+    /// The line of a pending register will be there at `release`: gives the waiters.
     pub fn resolve(&mut self, line: LineAddress, release: u64) -> Waiters<W> {
         match self.lines.iter().position(|&pending| pending == line) {
             Some(index) => {

@@ -1,8 +1,7 @@
-//! Which version of its line each load of PM observed, and each store made: for tests and for whoever asks what a
-//! program could have seen.
+//! Which version of its line each load of PM observed, and each store made: what a program could have seen.
 //!
-//! It is kept only where it is asked for, in the order in which cores compute. A load that is forwarded its bytes by a
-//! store of its own core observes no line.
+//! Allocated only when enabled. Entries are in the order in which cores compute. A load that is forwarded its bytes by
+//! a store of its own core observes no line.
 
 use std::collections::HashMap;
 

@@ -89,7 +89,7 @@ impl PersistLog {
         }
     }
 
-    /// Power is gone: nobody is left to be promised anything.
+    /// Power is gone: pending promises are dropped.
     pub(super) fn power_fail(&mut self) {
         self.promised.clear();
     }

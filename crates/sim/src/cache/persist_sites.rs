@@ -1,7 +1,7 @@
-//! Which instructions persist, what that costs, and which fences wait for them: for whoever asks which line of a
-//! program pays.
+//! Which instructions persist, what that costs, and which fences wait for them, so that the cost can be
+//! attributed to lines of the program.
 //!
-//! It is kept only where it is asked for. A site is a flush, a non-temporal store or a fence of the program's code,
+//! Allocated only when enabled. A site is a flush, a non-temporal store or a fence of the program's code,
 //! told apart by where the function that it stands in was called; a persist that the program does not make itself
 //! belongs to the call or store that it was inserted at. Cores say which site sent what, and which fence waited; the
 //! caches say what became of it, and so each persist is counted where the run counts it. There is one distribution for
@@ -22,7 +22,7 @@ pub type SiteId = u32;
 /// Which instruction, and on behalf of which one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SiteKey {
-    /// Its block; 0 if nobody knows.
+    /// Its block; 0 if unknown.
     pub block: u32,
     /// Its micro-operation there.
     pub micro_op: u32,

@@ -1,4 +1,4 @@
-//! Which instructions wait for memory: for whoever asks which line of a program pays.
+//! Which instructions wait for memory, so that stalls can be attributed to lines of the program.
 //!
 //! Allocated only when enabled. A site is a load or a store of the program's code. A load's wait is the time for which
 //! its core had nothing older to commit; a store's is the time for which it kept the store queue's head waiting for its

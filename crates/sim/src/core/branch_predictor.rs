@@ -60,8 +60,8 @@ impl BranchPredictor {
     }
 
     /// The same for a block that led to a call whose inside is not in the record, and which has returned to `next`:
-    /// where a computed target went is not known, and is taken to be what it was before; the return address goes as the
-    /// return that nobody saw would have taken it.
+    /// where a computed target went is not known, and is taken to be what it was before; the return address is
+    /// popped, as by the return that is not in the record.
     pub fn predict_around_call(&mut self, block: &DecodedBlock, next: u64) -> bool {
         let is_right = match block.exit {
             Exit::IndirectJump => true,

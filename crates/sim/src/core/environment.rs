@@ -71,7 +71,7 @@ pub struct Environment<'a> {
     pub table: &'a mut PageTable,
     /// What is persisted beyond the program's own flushes.
     pub persist: &'a PersistPolicy,
-    /// Who has which lock.
+    /// Which thread has which lock.
     pub synchronisation: &'a Synchronisation,
     /// Requests made, with the cycle at which they reach the next level.
     pub requests: &'a mut Vec<(u64, CoreRequest)>,

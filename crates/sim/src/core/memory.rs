@@ -23,8 +23,8 @@ pub enum Waiter {
     Load(u32),
     /// The store queue: it looks again.
     Stores,
-    /// Nothing: it is prefetched.
-    Nobody,
+    /// No access: the line is fetched ahead of one.
+    Prefetch,
 }
 
 /// The prefetcher of the first-level data cache.
@@ -221,7 +221,7 @@ impl Core {
         if env.l1d.find(line).is_some() || self.mshrs.find(line).is_some() || self.mshrs.room(cycle) != Room::Now {
             return;
         }
-        self.miss(line, Want::Read, Cause::Prefetch, Waiter::Nobody, cycle, cycle, env);
+        self.miss(line, Want::Read, Cause::Prefetch, Waiter::Prefetch, cycle, cycle, env);
     }
 
     /// A line that this core asked for is there, or known to be at `served.ready`.
@@ -252,7 +252,7 @@ impl Core {
                             self.part_arrived(slot, served.ready);
                         }
                         Waiter::Stores => stores_wait = true,
-                        Waiter::Nobody => {}
+                        Waiter::Prefetch => {}
                     }
                 }
                 self.retry_blocked(served.ready, env);

@@ -1,11 +1,12 @@
-//! The reorder buffer: micro-operations in program order, who waits for whom, and when each completes and commits.
+//! The reorder buffer: micro-operations in program order, which of them wait for which, and when each completes and
+//! commits.
 
 use crate::isa::micro_op::{Operation, Register};
 
 /// A cycle that is not known yet.
 pub const UNKNOWN: u64 = u64::MAX;
 
-const NOBODY: u32 = u32::MAX;
+const NO_WAITER: u32 = u32::MAX;
 const PRODUCER: u64 = 1 << 63;
 
 /// One micro-operation in flight.
@@ -40,7 +41,7 @@ impl Entry {
     const SOURCES: usize = 4;
 }
 
-/// The reorder buffer and the map from registers to those who produce them.
+/// The reorder buffer and the map from registers to their producers.
 #[derive(Clone, Debug)]
 pub struct ReorderBuffer {
     /// A power of two of slots, so that a sequence gives its slot by masking; at most `limit` are in use.
@@ -70,9 +71,9 @@ impl ReorderBuffer {
             size: 0,
             instruction: 0,
             queue_index: 0,
-            first_waiter: NOBODY,
-            last_waiter: NOBODY,
-            next_waiter: [NOBODY; Entry::SOURCES],
+            first_waiter: NO_WAITER,
+            last_waiter: NO_WAITER,
+            next_waiter: [NO_WAITER; Entry::SOURCES],
         };
         ReorderBuffer {
             entries: vec![empty; entries].into(),
@@ -144,8 +145,8 @@ impl ReorderBuffer {
             size,
             instruction: 0,
             queue_index: 0,
-            first_waiter: NOBODY,
-            last_waiter: NOBODY,
+            first_waiter: NO_WAITER,
+            last_waiter: NO_WAITER,
             next_waiter,
         };
         self.tail += 1;
@@ -244,26 +245,26 @@ impl ReorderBuffer {
         self.wait_for(slot, Entry::SOURCES - 1, producer);
     }
 
-    /// The entry at `slot` is complete at `cycle`; appends to `ready` those who waited for nothing else.
+    /// The entry at `slot` is complete at `cycle`; appends to `ready` the entries that waited for nothing else.
     #[inline]
     pub fn complete(&mut self, slot: u32, cycle: u64, ready: &mut Vec<u32>) {
         let entry = &mut self.entries[slot as usize];
         entry.complete = cycle;
-        if entry.first_waiter != NOBODY {
+        if entry.first_waiter != NO_WAITER {
             self.wake(slot, cycle, ready);
         }
     }
 
-    /// Those who wait for the entry at `slot` have its result at `cycle`.
+    /// The entries that wait for the one at `slot` have its result at `cycle`.
     #[inline(never)]
     fn wake(&mut self, slot: u32, cycle: u64, ready: &mut Vec<u32>) {
         let entry = &mut self.entries[slot as usize];
-        let mut waiter = std::mem::replace(&mut entry.first_waiter, NOBODY);
-        entry.last_waiter = NOBODY;
-        while waiter != NOBODY {
+        let mut waiter = std::mem::replace(&mut entry.first_waiter, NO_WAITER);
+        entry.last_waiter = NO_WAITER;
+        while waiter != NO_WAITER {
             let (consumer, place) = (waiter / Entry::SOURCES as u32, waiter as usize % Entry::SOURCES);
             let entry = &mut self.entries[consumer as usize];
-            waiter = std::mem::replace(&mut entry.next_waiter[place], NOBODY);
+            waiter = std::mem::replace(&mut entry.next_waiter[place], NO_WAITER);
             entry.ready = entry.ready.max(cycle);
             entry.outstanding -= 1;
             if entry.outstanding == 0 {
@@ -300,10 +301,10 @@ impl ReorderBuffer {
         let waiter = slot * Entry::SOURCES as u32 + place as u32;
         let entry = &mut self.entries[slot as usize];
         entry.outstanding += 1;
-        entry.next_waiter[place] = NOBODY;
+        entry.next_waiter[place] = NO_WAITER;
         let producer = &mut self.entries[producer as usize];
         let last = std::mem::replace(&mut producer.last_waiter, waiter);
-        if last == NOBODY {
+        if last == NO_WAITER {
             producer.first_waiter = waiter;
         } else {
             let (previous, place) = (last / Entry::SOURCES as u32, last as usize % Entry::SOURCES);

@@ -1,9 +1,8 @@
-//! Which store of a program made which version of a PM line, and when: for whoever asks which bytes a version stands
-//! for.
+//! Which store of a program made which version of a PM line, and when: it gives the bytes that a version stands for.
 //!
-//! It is kept only where it is asked for, in the order in which cores let stores take effect. What leaves a core under
-//! a number of its own (flushes, combined non-temporal stores) is found again by that number in what the caches log,
-//! `cache/persist_log.rs`.
+//! Allocated only when enabled. Entries are in the order in which cores let stores take effect. What leaves a core
+//! under a number of its own (flushes, combined non-temporal stores) is found again by that number in what the caches
+//! log, `cache/persist_log.rs`.
 
 use crate::line::{LineAddress, Version};
 use crate::record::ThreadId;

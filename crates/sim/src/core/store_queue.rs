@@ -15,8 +15,8 @@ pub struct StoreEntry {
     pub sequence: u64,
     /// Its slot in the reorder buffer.
     pub slot: u32,
-    /// Which static micro-operation a store is, for store sets and prefetchers; the site of anything else, if somebody
-    /// asks for that.
+    /// Which static micro-operation a store is, for store sets and prefetchers; the site of anything else, if sites
+    /// are counted.
     pub instruction: u32,
     /// Virtual address.
     pub address: u64,

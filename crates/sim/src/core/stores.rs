@@ -226,7 +226,7 @@ impl Core {
         self.stats.l1d_misses += u64::from(!has_missed);
         note_missed_store(env, has_missed, store.index, store.line);
         let reaches = cycle + self.timing.l1d;
-        self.miss(store.line, Want::Own, Cause::DemandRead, Waiter::Nobody, cycle, reaches, env);
+        self.miss(store.line, Want::Own, Cause::DemandRead, Waiter::Prefetch, cycle, reaches, env);
         true
     }
 

@@ -1,7 +1,8 @@
 //! Synchronisation among the threads of a process, arbitrated again in simulated time (`free` order).
 //!
-//! Locks go to whoever asks first in simulated time. Waits whose wake-up the record names wait for that very event; one
-//! that comes early is remembered. This is a pure state machine: it is told what a thread does and says who may go on.
+//! Locks go to the thread that asks first in simulated time. Waits whose wake-up the record names wait for that very
+//! event; one that comes early is remembered. This is a pure state machine: it is told what a thread does and says
+//! which threads may go on.
 
 use std::collections::VecDeque;
 
@@ -61,7 +62,7 @@ struct Barrier {
     waiting: Vec<ThreadId>,
 }
 
-/// The synchronisation objects of a process and who waits at them.
+/// The synchronisation objects of a process and the threads that wait at them.
 #[derive(Clone, Debug, Default)]
 pub struct Synchronisation {
     locks: FxHashMap<u64, Lock>,
@@ -148,13 +149,13 @@ impl Synchronisation {
         self.given.words()
     }
 
-    /// Every thread has passed `clock` in its record: a wake-up before it has happened or will not, so that nobody has
-    /// to wait for one, or remember it.
+    /// Every thread has passed `clock` in its record: a wake-up before it has happened or will not, so that no thread
+    /// has to wait for one, and none is remembered.
     pub fn forget_before(&mut self, clock: Clock) {
         self.given.fill_before(clock);
     }
 
-    /// `thread` has nothing more to do; those who join it go on.
+    /// `thread` has nothing more to do; threads that join it go on.
     pub fn end(&mut self, thread: ThreadId) -> Decision {
         self.ended.insert(thread);
         let woken = self.joined.remove(&thread).unwrap_or_default();
@@ -236,7 +237,7 @@ impl Synchronisation {
         decision
     }
 
-    /// The lock that somebody has who waits at a word, among those who wait for each other with `first`.
+    /// A lock of a thread that waits at a word, among the threads that wait for each other with `first`.
     fn lock_in_circle(&self, first: ThreadId) -> Option<(ThreadId, u64)> {
         let mut waiting = first;
         let mut found = None;
@@ -291,8 +292,8 @@ impl Synchronisation {
         self.waits.remove(&thread);
     }
 
-    /// Ends the wait whose event was recorded first, because nobody can go on: gives the thread. One that was to get a
-    /// mutex after its wake-up still waits for that while another thread has it.
+    /// Ends the wait whose event was recorded first, because no thread can go on: gives the thread. One that was to get
+    /// a mutex after its wake-up still waits for that while another thread has it.
     pub fn force(&mut self) -> Option<ThreadId> {
         loop {
             let (&thread, _) = self.waits.iter().min_by_key(|(thread, (clock, _))| (*clock, **thread))?;
@@ -339,7 +340,7 @@ impl Synchronisation {
         Some((waited, wait))
     }
 
-    /// Who waits for what, one line each, in the order of the threads.
+    /// Which thread waits for what, one line each, in the order of the threads.
     pub fn waiting(&self) -> Vec<String> {
         let mut waits: Vec<_> = self.waits.iter().collect();
         waits.sort_unstable_by_key(|(thread, _)| **thread);
@@ -401,7 +402,7 @@ impl Synchronisation {
 
     fn release(&mut self, thread: ThreadId, object: u64, decision: &mut Decision) {
         if self.passed.remove(&(thread, object)) {
-            // It never had the lock: whoever has it keeps it.
+            // It never had the lock: its owner keeps it.
             return;
         }
         let lock = self.locks.entry(object).or_default();
@@ -440,7 +441,7 @@ impl Synchronisation {
                 decision.woken.push(thread);
             }
         }
-        // Who had it before goes on when it has all of its locks again.
+        // The thread that had it before goes on when it has all of its locks again.
         for thread in granted {
             let clock = self.waits.remove(&thread).map(|(clock, _)| clock).unwrap_or_default();
             if self.regains.contains_key(&thread) {

@@ -83,7 +83,7 @@ impl AwaitedWrites {
     }
 }
 
-/// How far the awaited writes of all threads have got, and who waits for them.
+/// How far the awaited writes of all threads have got, and which threads wait for them.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOrder {
     /// By thread: the last that took effect, and when.
@@ -96,7 +96,7 @@ pub struct WriteOrder {
     pub is_core_wanted: bool,
 }
 
-/// Who can go on.
+/// Which cores and threads can go on.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Released {
     /// Cores, whose threads do.
@@ -141,7 +141,7 @@ impl WriteOrder {
         self.stalled.drain(..).map(|(core, _)| core).collect()
     }
 
-    /// What somebody waits for: the first that `is_missing` if there is one, else the first.
+    /// One of the writes that are waited for: the first that `is_missing` if there is one, else the first.
     pub fn awaited(&self, is_missing: impl Fn(ThreadId) -> bool) -> Option<Writes> {
         let mut all = self.stalled.iter().chain(&self.blocked).map(|(_, writes)| *writes);
         all.clone().find(|writes| is_missing(writes.of)).or_else(|| all.next())

@@ -57,7 +57,7 @@ pub struct BlockPm {
     /// What is on the medium.
     contents: LineVersions,
     stats: BlockPmStats,
-    /// Lines that have been written, if somebody follows single requests.
+    /// Lines that have been written; allocated only when requests are traced.
     written: Option<Vec<MediaWrite>>,
 }
 

@@ -65,7 +65,7 @@ pub struct Dram {
     contents: LineVersions,
     /// Whether a battery keeps the content, that of the queue included.
     is_backed: bool,
-    /// The commands issued so far, if somebody wants to see them.
+    /// The commands issued so far; allocated only when they are logged.
     commands: Option<Vec<(Time, Command)>>,
     last_column_was_write: bool,
     stats: DramStats,

@@ -1,4 +1,4 @@
-//! The `[page_engine]` and `[swap_device]` tables of a machine file: who takes pages that memory has no room for.
+//! The `[page_engine]` and `[swap_device]` tables of a machine file: what takes pages that memory has no room for.
 
 use garde::Validate;
 use schemars::JsonSchema;

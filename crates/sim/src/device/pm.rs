@@ -66,7 +66,7 @@ pub struct Pm {
     /// What is on the medium.
     contents: LineVersions,
     stats: PmStats,
-    /// Lines that have been written, if somebody follows single requests.
+    /// Lines that have been written; allocated only when requests are traced.
     written: Option<Vec<MediaWrite>>,
 }
 

@@ -3,7 +3,7 @@
 //! A thread that is paused is interrupted as by a signal whose handler sleeps: what it has under way is completed, then
 //! it leaves its core, which another thread may have meanwhile. It may hold locks. Lines are counted when they are
 //! asked for, prefetched ones included; a line that a thread writes is counted where it goes around the caches, and not
-//! where it is evicted later, since nobody knows then whose it was.
+//! where it is evicted later, since its thread is not known then.
 
 use fencepost_pacing::DevLoadCounts;
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// As `--threads` says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ThreadPlacement {
-    /// Wherever a core is idle: its own last one first, then one that nobody has used.
+    /// Wherever a core is idle: its own last one first, then one that no thread has used.
     #[default]
     Free,
     /// `close`: the first thread on the first core, the next one on the core beside it; the cores of a socket lie

@@ -33,9 +33,9 @@ pub enum Event {
         /// What arrived.
         message: Message,
     },
-    /// The neighbour at `port` has emptied a buffer place: one more message of `class` may be sent there. Where nobody
-    /// waits for credits they may be counted without an event: see [`Context::take_credits`]. So one that nobody waited
-    /// for must change nothing but the number of credits.
+    /// The neighbour at `port` has emptied a buffer place: one more message of `class` may be sent there. A credit
+    /// that no transmitter waits for may be counted without an event: see [`Context::take_credits`]. So it must change
+    /// nothing but the number of credits.
     Credit {
         /// The port whose transmitter gains the credit.
         port: PortId,
@@ -167,7 +167,7 @@ impl<'a> Context<'a> {
         Context { now, component, queue, wires, trace: None }
     }
 
-    /// The same, with somebody who follows single requests.
+    /// The same, with a log of traced requests.
     #[inline]
     pub fn traced(self, trace: Option<&'a mut Trace>) -> Self {
         Context { trace, ..self }
@@ -228,7 +228,7 @@ impl<'a> Context<'a> {
         self.trace.is_some()
     }
 
-    /// Shows a message whose latency stack has been charged to those who follow it, if somebody does.
+    /// Shows a message whose latency stack has been charged to the trace, if there is one.
     #[inline]
     pub fn show(&mut self, place: Place, message: &Message) {
         if message.request != RequestName::NONE

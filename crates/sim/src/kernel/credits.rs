@@ -1,4 +1,4 @@
-//! Credits on their way back, of which only those that somebody waits for are events.
+//! Credits on their way back, of which only those that a transmitter waits for are events.
 //!
 //! A credit that finds its transmitter with others in hand changes nothing but their number. So it is noted here when
 //! it is given back, and the transmitter takes all that have arrived when it has used up its own. Only where none has
@@ -16,7 +16,7 @@ use crate::message::MessageClass;
 pub(super) struct Due {
     /// Its place among all events.
     pub key: Key,
-    /// Who gets it, and at which port.
+    /// The component that gets it, and its port.
     pub to: (ComponentId, PortId),
     /// Its class.
     pub class: MessageClass,
@@ -141,8 +141,8 @@ impl Credits {
     #[inline(never)]
     fn make_place(&mut self, from: usize, to: (ComponentId, PortId)) {
         if from >= self.ports.len() {
-            let nobody = Port { to: Default::default(), classes: Default::default() };
-            self.ports.resize(from + 1, nobody);
+            let unused = Port { to: Default::default(), classes: Default::default() };
+            self.ports.resize(from + 1, unused);
         }
         self.ports[from].to = to;
     }

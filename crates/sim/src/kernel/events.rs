@@ -41,7 +41,7 @@ pub struct EventQueue {
     last: Key,
     sequence: u64,
     taken: u64,
-    /// Credits that nobody waits for, if those are no events.
+    /// Credits that no transmitter waits for, if those are no events.
     credits: Option<Credits>,
 }
 
@@ -59,7 +59,7 @@ impl EventQueue {
         self.sequence += 1;
     }
 
-    /// A queue in which credits that nobody waits for are no events.
+    /// A queue in which credits that no transmitter waits for are no events.
     pub fn holding_credits() -> EventQueue {
         EventQueue { credits: Some(Credits::default()), ..EventQueue::default() }
     }
@@ -129,7 +129,7 @@ impl EventQueue {
                 self.present.pop_front();
                 present
             }
-            // What is left are credits that nobody waits for. Time goes on until all have arrived.
+            // What is left are credits that no transmitter waits for. Time goes on until all have arrived.
             (None, None) if self.release_credits() => return self.pop(),
             (None, None) => return None,
         };
@@ -165,7 +165,7 @@ impl EventQueue {
         self.heap.len() + self.present.len()
     }
 
-    /// Whether nothing is pending but credits that nobody waits for.
+    /// Whether nothing is pending but credits that no transmitter waits for.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

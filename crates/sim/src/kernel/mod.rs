@@ -1,6 +1,7 @@
 //! The order of events, and the contract every component keeps.
 //!
-//! Components never call each other: they send messages through ports, and this room decides who receives what, when.
+//! Components never call each other: they send messages through ports, and this room decides which component receives
+//! what, when.
 
 mod activity;
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What is taken down of single requests, for somebody who wants to follow them: where each was, from when until when.
+//! The log of traced requests: where each was, from when until when.
 //!
 //! A traced request has a name, which its messages carry; all others carry [`RequestName::NONE`], and cost one
-//! comparison where a message is sent. What is taken down comes from the latency stack: whoever has charged it shows
+//! comparison where a message is sent. The log comes from the latency stack: a component that has charged it shows
 //! the message here, and the time charged since it was last shown becomes slices. So the slices of a request follow
 //! each other without a gap and sum to its latency stack. Tracing changes no time.
 

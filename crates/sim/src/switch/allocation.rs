@@ -1,4 +1,5 @@
-//! Switch allocation and traversal: who may cross to which port, and who may enter the persist buffer's input.
+//! Switch allocation and traversal: which messages may cross to which port, and which may enter the persist
+//! buffer's input.
 //!
 //! Nothing here runs every cycle. A destination is visited when something may have become possible there: a head got
 //! ready, a credit came, the link or the crossbar became free, the controller finished.
@@ -23,7 +24,7 @@ enum Choice {
     /// None that has a credit crosses now: its own input of the crossbar is busy until then, or that of one that has
     /// been passed over.
     InputFree(Time),
-    /// Nobody has a credit.
+    /// No source has a credit.
     NoCredit,
 }
 
@@ -169,7 +170,7 @@ impl Switch {
         self.ports[port.index()].transmitter.offer(message, &mut context.at(at_transmitter));
     }
 
-    /// Takes the head of `source` out of its buffer; if it is a request, with whoever shall get the answer.
+    /// Takes the head of `source` out of its buffer; if it is a request, with the requester of the answer.
     fn take(&mut self, source: usize, to: PortId, context: &mut Context<'_>) -> (Message, Option<Requester>) {
         if source / MessageClass::COUNT == self.ports.len() {
             return self.take_from_controller(source, to, context);
@@ -236,7 +237,7 @@ impl Switch {
         (buffered, head_of_line)
     }
 
-    /// Lets into the controller's input (PI) who has room there, in turn.
+    /// Lets into the controller's input (PI) the messages that have room there, in turn.
     fn admit_to_controller(&mut self, context: &mut Context<'_>) {
         let controller = self.ports.len();
         let mut asking: Vec<usize> = self.arbiters[controller].asking().collect();

@@ -1,9 +1,9 @@
-//! Arbitration: who of those that ask for a destination has the next turn.
+//! Arbitration: which of the sources that ask for a destination has the next turn.
 //!
-//! Whose last turn is longest ago goes first (a matrix arbiter, W. J. Dally and B. Towles, *Principles and Practices of
-//! Interconnection Networks*, 18.5). Among those that can always go this is round-robin. But not everyone who asks can
-//! go: a class may have no credit, the persist buffer no room. A round-robin's pointer is moved on by those that can
-//! go, so that it may stand before the same one of the others each time one of them could go.
+//! The source whose last turn is longest ago goes first (a matrix arbiter, W. J. Dally and B. Towles, *Principles and
+//! Practices of Interconnection Networks*, 18.5). Among those that can always go this is round-robin. But not every
+//! source that asks can go: a class may have no credit, the persist buffer no room. A round-robin's pointer is moved on
+//! by those that can go, so that it may stand before the same one of the others each time one of them could go.
 
 /// The arbiter of one destination. Its sources are numbered; each asks or does not ask.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub struct Arbiter {
     /// The turn that each source had last; 0 if none. Of turns that sources had alone only the last one counts.
     last_turns: Box<[u64]>,
     turns: u64,
-    /// The source that had the last turn, alone, if that is not in the list yet: where nobody waits for another the
+    /// The source that had the last turn, alone, if that is not in the list yet: where no source waits for another the
     /// list is not touched.
     alone: Option<u32>,
     /// One bit for each source whose turn it was when another had one.
@@ -66,7 +66,7 @@ impl Arbiter {
         }
     }
 
-    /// `source` has its turn without having asked; nobody else asks.
+    /// `source` has its turn without having asked; no other source asks.
     pub fn has_turn_alone(&mut self, source: usize) {
         self.alone = Some(source as u32);
     }
@@ -86,12 +86,12 @@ impl Arbiter {
         self.last_turns[source] = self.turns;
     }
 
-    /// Whether nobody asks.
+    /// Whether no source asks.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Nobody asks any longer.
+    /// No source asks any longer.
     pub fn clear(&mut self) {
         self.asking.fill(0);
         self.count = 0;
@@ -104,12 +104,13 @@ impl Arbiter {
         words.flat_map(|(word, bits)| Bits(*bits).map(move |bit| word * 64 + bit))
     }
 
-    /// Who of two that ask goes before the other.
+    /// Which of two sources that ask goes before the other.
     pub fn earlier(&self, one: usize, other: usize) -> usize {
         if self.turn(other) < self.turn(one) { other } else { one }
     }
 
-    /// What sources are ordered by: who had a turn last longest ago, and of those that never had one the first.
+    /// What sources are ordered by: by how long ago they had their last turn, and of those that never had one the
+    /// first.
     pub fn turn(&self, source: usize) -> (u64, usize) {
         (self.last_turns[source], source)
     }

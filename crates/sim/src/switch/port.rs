@@ -214,7 +214,7 @@ impl Port {
         }
     }
 
-    /// A credit of `class` has come; true if somebody waited for it.
+    /// A credit of `class` has come; true if a message waited for it.
     pub fn note_credit(&mut self, class: MessageClass, now: Time) -> bool {
         let Some(since) = self.no_credit_since[class.index()].take() else { return false };
         self.stats.credit_stall_ps[class.index()] += now.since(since).as_ps();

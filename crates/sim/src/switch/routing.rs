@@ -25,7 +25,7 @@ impl RoutingTable {
     /// The downstream port that `line` lies behind.
     ///
     /// # Panics
-    /// If it lies behind none: whoever decoded the address before was told otherwise.
+    /// If it lies behind none: an upstream decoder and this one differ.
     pub fn port(&self, line: LineAddress) -> PortId {
         self.decoder
             .decode(line)

@@ -46,7 +46,7 @@ impl OutstandingRequests {
         }
     }
 
-    /// Who waits for the answer to `tag`.
+    /// The requester that waits for the answer to `tag`.
     ///
     /// # Panics
     /// If there is no such request.
@@ -55,10 +55,10 @@ impl OutstandingRequests {
         requester.unwrap_or_else(|| panic!("an answer came with {tag:?}, which names no request of this switch"))
     }
 
-    /// The answer to `tag` has come and goes on: who waits for it. The tag is free again.
+    /// The answer to `tag` has come and goes on: gives its requester. The tag is free again.
     ///
     /// # Panics
-    /// If there is no such request: a device answered what nobody asked.
+    /// If there is no such request: a device answered a request that was not made.
     pub fn remove(&mut self, tag: Tag) -> Requester {
         let requester = self.requester(tag);
         self.requesters[tag.0 as usize] = None;
@@ -76,7 +76,7 @@ impl OutstandingRequests {
         self.len() == 0
     }
 
-    /// Power is gone: nobody waits any longer.
+    /// Power is gone: no request is outstanding any longer.
     pub fn clear(&mut self) {
         *self = OutstandingRequests::default();
     }

@@ -6,7 +6,7 @@
 //! with all others, and no core is told of anything any more.
 
 use super::Hierarchy;
-use super::writes::{BlockedWrite, Way, WriteAround};
+use super::writes::{BlockedWrite, LatencyOrigin, WriteAround};
 use crate::address_map::is_pm;
 use crate::cache::array::State;
 use crate::line::{ByteMask, LineAddress, Version};
@@ -89,8 +89,8 @@ impl Hierarchy {
             && let Some(line) = flush.waiting.pop()
         {
             if let (Some((version, stored)), _) = self.collect(line, None, false) {
-                let way = Way { begun: now, looked_up: now };
-                self.write(line, version, ByteMask::FULL, Cause::Writeback, way, stored.max(now));
+                let origin = LatencyOrigin { begun: now, looked_up: now };
+                self.write(line, version, ByteMask::FULL, Cause::Writeback, origin, stored.max(now));
             }
         }
     }

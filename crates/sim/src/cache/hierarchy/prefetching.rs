@@ -65,7 +65,7 @@ impl Hierarchy {
             self.private[level].stats.prefetches += 1;
             let request = ahead.request();
             self.between.claim(level, &request, cycle);
-            // Nobody waits for the outcome: the line is entered here, or when memory has answered.
+            // No request waits for the outcome: the line is entered here, or when memory has answered.
             self.descend(request, level + 1, true, cycle);
         }
         self.worthwhile = worthwhile;

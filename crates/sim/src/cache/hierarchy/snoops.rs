@@ -1,6 +1,6 @@
 //! What home agents and the caches of a socket say to each other, where a host has several.
 
-use super::writes::{Carries, PendingWrite, Way, free_slot};
+use super::writes::{Carries, LatencyOrigin, PendingWrite, free_slot};
 use super::{Departure, Hierarchy};
 use crate::cache::array::State;
 use crate::cache::mshr::Waiters;
@@ -90,7 +90,7 @@ impl Hierarchy {
     }
 
     /// Asks the home agent to write a line back from wherever it is dirty; gives the slot, as of a write.
-    pub(super) fn ask_to_flush(&mut self, line: LineAddress, flush: Flush, way: Way, cycle: u64) -> usize {
+    pub(super) fn ask_to_flush(&mut self, line: LineAddress, flush: Flush, origin: LatencyOrigin, cycle: u64) -> usize {
         let departs = self.behind_writes(line, cycle);
         self.writes_sent += 1;
         let pending = PendingWrite {
@@ -103,9 +103,9 @@ impl Hierarchy {
         };
         let slot = free_slot(&mut self.writes, pending);
         self.writes_under_way += 1;
-        let mut message = Message::read(line, Tag(slot as u32), Cause::Flush, self.time_of(way.begun));
+        let mut message = Message::read(line, Tag(slot as u32), Cause::Flush, self.time_of(origin.begun));
         message.opcode = if self.keeps_line(flush) { Opcode::CleanLine } else { Opcode::FlushLine };
-        message.stack.charge(Stage::Core, self.time_of(way.looked_up));
+        message.stack.charge(Stage::Core, self.time_of(origin.looked_up));
         message.stack.charge(Stage::Cache, self.time_of(departs));
         self.departures.push(Departure { cycle: departs, message });
         slot

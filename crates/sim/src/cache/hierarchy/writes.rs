@@ -28,7 +28,7 @@ pub(super) struct WriteAround {
 
 /// When a request came to where its time is counted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct LatencyOrigin {
     /// The cycle in which its core issued it; for what no core asked for, that in which it came to be.
     pub begun: u64,
     /// The cycle in which the last level had been looked up for it.
@@ -133,9 +133,9 @@ impl Hierarchy {
         }
         match newest {
             Some((version, _)) => {
-                let way = Way { begun: by.issued, looked_up: arrived + lookup };
+                let origin = LatencyOrigin { begun: by.issued, looked_up: arrived + lookup };
                 let cause = if persists { Cause::Flush } else { Cause::FlushWithoutPromise };
-                let slot = self.write(line, version, ByteMask::FULL, cause, way, cycle);
+                let slot = self.write(line, version, ByteMask::FULL, cause, origin, cycle);
                 self.name_flush(slot, flush);
                 let sent =
                     if persists { persist_sites::Served::Sent(slot) } else { persist_sites::Served::WithoutPromise };
@@ -148,8 +148,8 @@ impl Hierarchy {
             }
             None if may_be_elsewhere => {
                 self.stats.clean_flushes += 1;
-                let way = Way { begun: by.issued, looked_up: arrived + lookup };
-                let slot = self.ask_to_flush(line, flush, way, cycle);
+                let origin = LatencyOrigin { begun: by.issued, looked_up: arrived + lookup };
+                let slot = self.ask_to_flush(line, flush, origin, cycle);
                 self.note_served(by, line, persist_sites::Served::Clean { waits: bus.is_none() });
                 if let Some(bus) = bus {
                     return Some(cycle + bus + self.acknowledge_latency());
@@ -216,15 +216,15 @@ impl Hierarchy {
         };
         let version = Version(before.0 + 1);
         self.log_promise(by, line, Some(version), stored.max(now));
-        let way = Way { begun: by.issued, looked_up: arrived };
-        let slot = self.write(line, version, mask, Cause::NonTemporalStore, way, stored.max(now));
+        let origin = LatencyOrigin { begun: by.issued, looked_up: arrived };
+        let slot = self.write(line, version, mask, Cause::NonTemporalStore, origin, stored.max(now));
         self.note_served(by, line, persist_sites::Served::Sent(slot));
         self.writes[slot].as_mut().expect("just made").acknowledge.add(by);
     }
 
     pub(super) fn write_back(&mut self, victim: Victim, now: u64) {
-        let way = Way { begun: now, looked_up: now };
-        self.write(victim.line, victim.version, ByteMask::FULL, Cause::Writeback, way, victim.stored.max(now));
+        let origin = LatencyOrigin { begun: now, looked_up: now };
+        self.write(victim.line, victim.version, ByteMask::FULL, Cause::Writeback, origin, victim.stored.max(now));
     }
 
     /// The first cycle from `cycle` on in which a request for `line` leaves behind the writes of it: a look at other
@@ -244,7 +244,7 @@ impl Hierarchy {
         version: Version,
         mask: ByteMask,
         cause: Cause,
-        way: Way,
+        origin: LatencyOrigin,
         cycle: u64,
     ) -> usize {
         let departs = self.behind_writes(line, cycle);
@@ -264,7 +264,7 @@ impl Hierarchy {
         };
         let slot = free_slot(&mut self.writes, pending);
         self.writes_under_way += 1;
-        let begun = self.time_of(way.begun);
+        let begun = self.time_of(origin.begun);
         let mut message = Message::write(line, Tag(slot as u32), cause, version, mask, begun);
         if self.is_one_of_several {
             message.opcode = match cause {
@@ -273,7 +273,7 @@ impl Hierarchy {
                 _ => Opcode::WriteEvicted,
             };
         }
-        message.stack.charge(Stage::Core, self.time_of(way.looked_up));
+        message.stack.charge(Stage::Core, self.time_of(origin.looked_up));
         message.stack.charge(Stage::Cache, time);
         self.departures.push(Departure { cycle: departs, message });
         slot

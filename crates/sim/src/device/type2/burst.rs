@@ -29,7 +29,7 @@ pub struct Running<K> {
     parts_ps: [u64; Stage::COUNT],
 }
 
-/// What tests look at: a line as somebody has read it, or left it written.
+/// What tests look at: a line as it was read, or left written.
 #[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {

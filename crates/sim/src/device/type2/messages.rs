@@ -24,9 +24,9 @@ pub enum CacheState {
     Invalid,
     /// May be read; others may have it too.
     Shared,
-    /// Nobody else has it, and it is what the host has.
+    /// No other cache has it, and it is what the host has.
     Exclusive,
-    /// Nobody else has it, and it is newer than what the host has.
+    /// No other cache has it, and it is newer than what the host has.
     Modified,
 }
 
@@ -35,7 +35,7 @@ impl CacheState {
     pub const ALL: [CacheState; 4] =
         [CacheState::Invalid, CacheState::Shared, CacheState::Exclusive, CacheState::Modified];
 
-    /// Whether nobody else may have the line.
+    /// Whether no other cache may have the line.
     pub fn is_owner(self) -> bool {
         matches!(self, CacheState::Exclusive | CacheState::Modified)
     }

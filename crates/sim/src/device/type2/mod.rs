@@ -2,7 +2,7 @@
 //!
 //! Both ends of CXL.cache are pure state machines without time, one line at a time: the device's coherence engine
 //! ([`dcoh`]) and the host's side ([`host_side`]: home agent with its directory, last-level cache and cores, as far as
-//! CXL.cache sees them). They take [`messages`] and give messages. What a line's data are is left to whoever runs them
+//! CXL.cache sees them). They take [`messages`] and give messages. What a line's data are is a type parameter
 //! ([`messages::Payload`]): the checker runs them with data that only know whether they are the newest.
 //!
 //! Every rule that a wrong implementation might break is a switch in [`rules`].

@@ -37,11 +37,11 @@ pub struct Rules {
     pub flush_writes_back: bool,
     /// The host pulls the data of each `DirtyEvict`.
     pub dirty_evictions_are_pulled: bool,
-    /// `RdAny` gives a line to own only if nobody has it.
+    /// `RdAny` gives a line to own only if no other cache has it.
     pub rd_any_looks_at_sharers: bool,
-    /// `RdOwn` takes the line away from those who share it.
+    /// `RdOwn` takes the line away from its sharers.
     pub rd_own_snoops_sharers: bool,
-    /// A write past the caches takes the line away from those who share it.
+    /// A write past the caches takes the line away from its sharers.
     pub writes_snoop_sharers: bool,
     /// A core's store takes the line away from devices that share it.
     pub stores_snoop_sharers: bool,

@@ -5,7 +5,7 @@ use crate::line::{LineAddress, Version};
 use crate::message::{Cause, LatencyStack, Message, Opcode, RequestName, Tag};
 use crate::time::Time;
 
-/// Of data, links carry the version. Whoever writes some bytes makes a new version of the whole line.
+/// Of data, links carry the version. A write of some bytes makes a new version of the whole line.
 impl Payload for Version {
     fn overlaid(self, written: Version, _: Part) -> Version {
         written

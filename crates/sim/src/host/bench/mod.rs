@@ -237,7 +237,7 @@ impl Bench {
         } else {
             self.host.handle(event, &mut context);
             if let Some(boundary) = self.host.take_region_boundary() {
-                // While warming, nobody keeps track of what DRAM holds.
+                // While warming, what DRAM holds is not tracked.
                 self.memory.versions.retain(|line, _| is_pm(*line));
                 self.memory.versions.extend(self.host.take_warm_writes());
                 self.boundaries.push((boundary, self.host.stats(self.now)));

@@ -7,7 +7,7 @@ use super::state::{EntryState, Slot, SlotIndex, State};
 use crate::switch::config::PersistBufferConfig;
 use crate::switch::scheme::Scheme;
 
-/// When entries are drained without anybody waiting for it.
+/// When entries are drained although no request waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrainPolicy {
     /// Every entry as soon as it is acknowledged (`pb`).

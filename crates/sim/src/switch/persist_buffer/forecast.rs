@@ -17,7 +17,8 @@
 //! Holding back pays in two ways: what is held back is merged with, and reads find the device's banks free. So nothing
 //! is held back while both are missing: no write was lately of a line that the buffer had, no read is under way to the
 //! device and none came within two drain times (eager writeback; Lee, Tyson and Farrens 2000). A read that came counts
-//! whoever answers it, so that holding back does not end where what is held back answers all reads.
+//! whether the buffer or the device answers it, so that holding back does not end where what is held back answers all
+//! reads.
 //!
 //! Some registers, and for each slot when it was sent ([`Cost`](super::cost::Cost) has the bits). The forecast decides
 //! when an entry is drained and nothing else: that nothing is lost and every write is served does not depend on it,
@@ -59,7 +60,7 @@ pub struct Forecast {
     last_read: Option<Time>,
     /// Reads that went on to the device and have no answer yet.
     reads_under_way: u32,
-    /// Drains that may be under way, 1 at least, as far as nobody but the forecast wants them.
+    /// Drains that may be under way, 1 at least, as far as only the forecast wants them.
     window: u16,
     /// Drains that came back in time since the window changed.
     in_time: u16,
@@ -109,7 +110,7 @@ impl Forecast {
         self.count += 1;
     }
 
-    /// A read came, whoever is to answer it.
+    /// A read came; the buffer or the device is to answer it.
     pub fn read_came(&mut self, now: Time) {
         self.last_read = Some(now);
     }

@@ -49,7 +49,7 @@ pub fn is_durable<const S: usize, const I: usize>(state: &State<S, I>, write: &W
     state.slots().iter().any(holds_it)
 }
 
-/// (2) Whether what is sent was issued by somebody: a line is never sent in pieces.
+/// (2) Whether what is sent was issued: a line is never sent in pieces.
 pub fn is_whole(output: &Output) -> bool {
     match output {
         Output::Answered(_, data) => !data.is_torn && data.mask.is_full(),

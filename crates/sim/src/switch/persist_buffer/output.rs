@@ -15,7 +15,7 @@ pub struct Outgoing {
     pub message: Message,
     /// If it is an answer, the port to answer by.
     pub answers: Option<PortId>,
-    /// If it is a request, who gets its answer.
+    /// If it is a request, the requester that gets its answer.
     pub requester: Option<Requester>,
 }
 

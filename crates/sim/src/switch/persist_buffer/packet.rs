@@ -4,7 +4,7 @@ use super::state::{LineData, SlotIndex};
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::MessageClass;
 
-/// Names a read or write that waits for its answer; whoever offers it chooses the name.
+/// Names a read or write that waits for its answer; its sender chooses the name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
@@ -71,7 +71,7 @@ impl Packet {
         matches!(self, Packet::Write(write) if write.line == line)
     }
 
-    /// Who waits for an answer to it.
+    /// The request that waits for an answer to it.
     pub fn request(&self) -> Option<RequestId> {
         match self {
             Packet::Write(write) => Some(write.request),

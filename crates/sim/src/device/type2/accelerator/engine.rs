@@ -119,7 +119,7 @@ impl DeviceAccess {
     }
 }
 
-/// What a write now makes of its line: whoever has the line writes it later than whoever had it before.
+/// What a write now makes of its line: each owner of the line writes it later than its owner before.
 pub(super) fn written_at(now: Time) -> Version {
     Version((now.as_ps() / 1000) as u32)
 }

@@ -145,7 +145,7 @@ pub struct Accelerator {
     transactions_max: usize,
     tags: CacheTags,
     lines: FxHashMap<LineAddress, EngineLine>,
-    /// The lines of its own memory, which is in that bias where nobody has touched it.
+    /// The lines of its own memory, which is in that bias until it is touched.
     own_range: Range<LineAddress>,
     bias: Meta,
     own_tags: CacheTags,
@@ -210,7 +210,7 @@ impl Accelerator {
         }
     }
 
-    /// The same, with its memory in device bias where nobody has touched it, and not in host bias.
+    /// The same, with its memory in device bias until it is touched, and not in host bias.
     #[must_use]
     pub fn in_device_bias(mut self) -> Accelerator {
         self.bias = Meta::Invalid;

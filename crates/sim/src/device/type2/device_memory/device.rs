@@ -30,7 +30,7 @@ pub struct Answer<D> {
 }
 
 impl<D: Payload> Line<D> {
-    /// A line that nobody has a copy of.
+    /// A line without copies.
     pub fn new(memory: D) -> Self {
         Line { memory, host: Meta::Invalid, cache: CacheState::Invalid, data: memory, asked: None }
     }

@@ -87,7 +87,7 @@ pub struct Core<D> {
     pub access: Option<Access>,
 }
 
-/// Who is served.
+/// What is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Requester {
     /// A device, with its request.

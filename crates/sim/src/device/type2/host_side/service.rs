@@ -339,7 +339,7 @@ impl Requester {
 }
 
 impl Request {
-    /// Whether nobody else may keep the line.
+    /// Whether no other cache may keep the line.
     fn takes_away(self) -> bool {
         matches!(self, Request::RdOwn | Request::RdOwnNoData | Request::CLFlush) || self.writes().is_some()
     }
