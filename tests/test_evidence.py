@@ -1,8 +1,12 @@
 """Rows: what holds, what is undecided, and any row on a changed machine."""
 
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
 import pytest
 
 import fencepost as fp
+from fencepost import _core
 from fencepost.evidence import Lab, Row, Tolerance, between, evaluate, near, rows
 from fencepost.rows.page import cells
 
@@ -60,11 +64,25 @@ CHANGES = {
 }
 
 
+# What simulates without a program.
+SYNTHETIC = ("traffic_measure", "medium_probe", "link_saturate", "link_soak")
+
+
+@pytest.fixture(scope="module")
+def elsewhere():
+    """Two other processes."""
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        yield processes
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("study", CHANGES)
-def test_a_row_can_be_evaluated_on_a_changed_machine(study, tmp_path):
+def test_a_row_can_be_evaluated_on_a_changed_machine(study, tmp_path, elsewhere, monkeypatch):
+    """All of it by the lab's executor."""
+    for here in SYNTHETIC:
+        monkeypatch.delattr(_core, here)
     name, key, value, grows = CHANGES[study]
-    lab = Lab(tmp_path, lambda _: None, quick=True)
+    lab = Lab(tmp_path, lambda _: None, quick=True, executor=elsewhere)
     row = next(row for row in rows(study, lab) if row.machine == name and row.unit == "ns")
     assert evaluate(row, name, lab) == row
     changed = evaluate(row, fp.Machine.load(name).set(key, value), lab)

@@ -61,6 +61,10 @@ def many_threads():
     return ThreadPoolExecutor(3)
 
 
+def another_process():
+    return ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+
+
 def test_the_environment_can_name_an_executor(monkeypatch):
     monkeypatch.setenv(executors.VARIABLE, "test_runs:many_threads")
     assert without_host_times(compared()) == without_host_times(compared(jobs=1))
@@ -68,6 +72,39 @@ def test_the_environment_can_name_an_executor(monkeypatch):
         monkeypatch.setenv(executors.VARIABLE, wrong)
         with pytest.raises(fp.InputError, match=f"{executors.VARIABLE}={wrong}: "):
             compared()
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments"),
+    [
+        ("traffic_measure", ["hazard"]),
+        ("traffic_measure", ["hazard", "--copies"]),
+        ("bursts_follow", ["timeline", "agilex-type2", "--request", "nc_read", "-o", "t.pftrace"]),
+    ],
+)
+def test_commands_simulate_where_the_environment_says(
+    missing, arguments, fencepost_here, monkeypatch
+):
+    own = fencepost_here(*arguments)
+    assert own.returncode == 0
+    monkeypatch.delattr(_core, missing)
+    monkeypatch.setenv(executors.VARIABLE, "test_runs:another_process")
+    there = fencepost_here(*arguments)
+    assert (there.returncode, there.stdout) == (0, own.stdout)
+
+
+@pytest.mark.parametrize(("start", "is_taken"), [(many_threads, True), (another_process, False)])
+def test_what_cannot_be_sent_goes_to_the_executor_only_if_that_is_threads(start, is_taken):
+    with start() as given, executors.in_process(given) as executor:
+        assert (executor is given) is is_taken
+        assert executor.submit(lambda: 1).result() == 1
+
+
+def test_of_several_works_the_first_that_fails_is_raised():
+    works = [lambda: 1, lambda: 1 // 0, lambda: {}["x"]]
+    with pytest.raises(ZeroDivisionError):
+        executors.performed(works)
+    assert executors.performed(works[:1] * 3, 2) == [1, 1, 1]
 
 
 def test_a_task_can_be_sent_to_another_process():

@@ -1,6 +1,7 @@
 """`fencepost timeline`: follow single requests of a result through the machine."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from fencepost.cli.application import app
 from fencepost.cli.numbers import COUNT_MAX, TIME_NS_MAX, not_nan
 from fencepost.cli.replay import Quiet
 from fencepost.progress import Watch
+from fencepost.runs import executors
 from fencepost.runs.axes import key_of
 
 SLICES_MAX = 10_000  # about a megabyte
@@ -191,7 +193,8 @@ def _follow_request(
     if not there:
         raise InputError(f"{machine.name}: it has no accelerator: see fabric.accelerators")
     asked = coherent.device(device or there[0], access, observes=True)
-    trace, requests = coherent.follow(machine, asked, found_in or "last_level", memory=memory)
+    follow = partial(coherent.follow, machine, asked, found_in or "last_level", memory=memory)
+    [(trace, requests)] = executors.performed([follow])
     documents.write_whole(output, trace)
     [followed] = requests["requests"]
     for part in sorted(followed["slices"], key=lambda part: (part["from_ps"], part["until_ps"])):

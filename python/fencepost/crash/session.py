@@ -4,7 +4,6 @@ import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from fencepost.crash.reads import RecordedReads
 from fencepost.crash.reads_choice import ReadsChoice
 from fencepost.crash.violations import Unexplained, Violation, Violations
 from fencepost.crash_shape import FORMAT_VERSION
+from fencepost.runs import executors
 
 # The copy of a failing image that it is shown again with.
 SHOWN = "shown.image"
@@ -158,8 +158,8 @@ def needed_elsewhere_left_out(redundant: dict[str, Any], hinted: list[Any]) -> d
 
 def _interruptible(states: _core.CrashStates, work: Callable[[], str]) -> str:
     """Ctrl-C ends `work`, which does not look at signals itself."""
-    with ThreadPoolExecutor(1) as thread:
-        future = thread.submit(work)
+    with executors.in_process() as executor:
+        future = executor.submit(work)
         try:
             return future.result()
         except KeyboardInterrupt:

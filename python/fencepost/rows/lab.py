@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fencepost import _core
 from fencepost.api import Machine
@@ -21,6 +21,7 @@ from fencepost.tree import RECORDS
 
 Document = dict[str, Any]
 Log = Callable[[str], None]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,10 @@ class Lab:
             if "error" in replay.run:
                 raise _core.InternalError(f"{record.stem}: {replay.run['error']}")
         return [one.task.described(found[id(one)] or one.run) for one in replays]
+
+    def performed(self, *works: Callable[[], Result]) -> list[Result]:
+        """What comes of each (`functools.partial` of a module's function), in their order."""
+        return executors.performed(works, self.jobs, self.executor)
 
     def _keep(self, replay: Replay) -> None:
         self.store.keep(identity(replay.task), replay.run)

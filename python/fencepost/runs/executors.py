@@ -9,14 +9,17 @@ gives an executor, once for each process.
 import atexit
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from typing import TypeVar
 
 from fencepost._core import InputError
 
 VARIABLE = "FENCEPOST_EXECUTOR"
+
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -33,6 +36,38 @@ def chosen(jobs: int, given: Executor | None = None) -> Iterator[tuple[Executor,
         return
     with ThreadPoolExecutor(max_workers=jobs) as threads:
         yield threads, jobs
+
+
+@contextmanager
+def in_process(given: Executor | None = None) -> Iterator[Executor]:
+    """The chosen executor if it is threads of this process, otherwise a thread of its own.
+
+    For work on a state that cannot be sent to another process.
+    """
+    with chosen(1, given) as (executor, _):
+        if isinstance(executor, ThreadPoolExecutor):
+            yield executor
+            return
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        yield thread
+
+
+def performed(
+    works: Iterable[Callable[[], Result]], jobs: int = 1, given: Executor | None = None
+) -> list[Result]:
+    """What comes of each, in their order, by the chosen executor.
+
+    A work is a `functools.partial` of a module's function, so that any executor can take it. Raises
+    what the first that fails raises, and does not begin the others.
+    """
+    with chosen(jobs, given) as (executor, _):
+        started = [executor.submit(work) for work in works]
+        try:
+            return [future.result() for future in started]
+        except BaseException:
+            for future in started:
+                future.cancel()
+            raise
 
 
 @cache

@@ -6,6 +6,8 @@ below, or on go-back-N retry. Ours is what one link sustains in the simulator, a
 
 import json
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from fencepost import _core
@@ -130,19 +132,22 @@ def flit_error_rate(flit_format: str, bit_errors: float) -> float:
 
 def compare(lab: Lab) -> Findings:
     """Packing, retries, and credits."""
-    rows: list[Row] = []
-    for flit_format in BYTES:
-        lab.log(f"saturating links with flits of the format {flit_format}")
-        rows += [_packing(flit_format, traffic, lab.quick) for traffic in TRAFFIC]
-        rows += _retries(flit_format, lab.quick)
-    for flit_format in BYTES:
-        messages = _soak_messages(flit_format, lab.quick)
-        lab.log(f"{messages:,} random messages, with errors, format {flit_format}")
-        rows += _credits(flit_format, messages)
+    lab.log(f"saturating links with flits of the formats {', '.join(BYTES)}")
+    saturated = lab.performed(
+        *(partial(part, form, lab.quick) for form in BYTES for part in (_packing, _retries))
+    )
+    messages = {form: _soak_messages(form, lab.quick) for form in BYTES}
+    lab.log(f"{sum(messages.values()):,} random messages, with errors")
+    soaked = lab.performed(*(partial(_credits, form, many) for form, many in messages.items()))
+    rows = list(chain.from_iterable([*saturated, *soaked]))
     return Findings(rows, [_table(rows)])
 
 
-def _packing(flit_format: str, traffic: Traffic, quick: bool) -> Row:
+def _packing(flit_format: str, quick: bool) -> list[Row]:
+    return [_packed(flit_format, traffic, quick) for traffic in TRAFFIC]
+
+
+def _packed(flit_format: str, traffic: Traffic, quick: bool) -> Row:
     turns = (10_000 if quick else 100_000) // traffic.messages
     result = _saturated(flit_format, traffic.mix, turns * traffic.messages)
     fewest = fewest_flits(flit_format, traffic)

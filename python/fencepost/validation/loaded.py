@@ -6,8 +6,10 @@ reason, and sensitivity.py shows how far the figures depend on it.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from fencepost import latency, traffic
@@ -63,11 +65,13 @@ def compare(lab: Lab) -> Findings:
     """All rows; the pictures only where there is time for them."""
     port = machine(lab, PORT)
     lab.log(f"{PORT}: idle, saturated, and shared")
-    idle = traffic.latency(port.measure([traffic.chase(MEMORY)]), 0)
-    rows = [*_saturated(port), *_shared(port), *_even(port)]
+    found = lab.performed(partial(_saturated, port), partial(_shared, port), partial(_even, port))
+    rows = list(chain.from_iterable(found))
     lab.log(f"{PORT}: under partial load")
-    rows.append(_degradation(partial_load(port, LARGE_BYTES), idle))
-    findings_tables = [_little(port, rows[0].number)]
+    [idle] = lab.performed(partial(_idle, port))
+    [curve] = lab.performed(partial(partial_load, port, LARGE_BYTES))
+    rows.append(_degradation(curve, idle))
+    findings_tables = lab.performed(partial(_little, port, rows[0].number))
     if not lab.quick:
         lab.log("bandwidths of pools and expanders")
         rows.append(_pool_bandwidth(lab))
@@ -76,14 +80,28 @@ def compare(lab: Lab) -> Findings:
         findings_tables.append(table)
         if lab.is_whole:
             lab.log("sensitivity to what is not public")
-            findings_tables.append(sensitivity.table(port, idle))
+            findings_tables.append(sensitivity.table(lab, port, idle))
     pictures = {} if not lab.is_whole else sensitivity.pictures(lab, idle)
     return Findings(rows, findings_tables, pictures)
+
+
+def _idle(port: Machine) -> float:
+    return traffic.latency(port.measure([traffic.chase(MEMORY)]), 0)
 
 
 def saturating(cores: int = READER_CORES) -> list[Stream]:
     """The reads whose latency is measured, and readers that send whenever they may."""
     return [traffic.chase(MEMORY), *[READER] * cores]
+
+
+def saturated_latency(port: Machine, cores: int = READER_CORES) -> float:
+    """Read latency beside so many readers, in ns."""
+    return traffic.latency(port.measure(saturating(cores)), 0)
+
+
+def saturated_bandwidth(port: Machine) -> float:
+    """What the readers get together, in GB/s."""
+    return traffic.bandwidth(port.measure(saturating()))
 
 
 def shared(port: Machine, lines: int = LINES, small: int = FILL_BUFFERS) -> tuple[float, float]:
@@ -97,14 +115,16 @@ def shared(port: Machine, lines: int = LINES, small: int = FILL_BUFFERS) -> tupl
 
 def partial_load(
     port: Machine, request_bytes: int, senders: int = SENDERS
-) -> Iterator[tuple[float, float]]:
+) -> list[tuple[float, float]]:
     """Rising load, as a part of the saturated bandwidth, and read latency at it in ns."""
-    full = traffic.bandwidth(port.measure(saturating()))
+    full = saturated_bandwidth(port)
+    curve = []
     for load in LOADS:
         delay_ns = senders * request_bytes / (load * full)
         sender = Stream(MEMORY, 64, "random", request_bytes, inject_delay_ns=delay_ns)
         result = port.measure([traffic.chase(MEMORY), *[sender] * senders], measure_ns=200_000.0)
-        yield traffic.bandwidth(result) / full, traffic.latency(result, 0)
+        curve.append((traffic.bandwidth(result) / full, traffic.latency(result, 0)))
+    return curve
 
 
 def begins_at(
@@ -122,7 +142,7 @@ def begins_at(
 
 
 def _saturated(port: Machine) -> list[Row]:
-    ours = traffic.latency(port.measure(saturating()), 0)
+    ours = saturated_latency(port)
     value = published("one x8 port idle -> saturated by reads")[1]
     point = f"{PORT}, {READER_CORES} readers"
     return [_row(point, "latency", value, ours, PART * value, is_set=True, unit="ns")]
@@ -130,7 +150,7 @@ def _saturated(port: Machine) -> list[Row]:
 
 def _little(port: Machine, saturated: float) -> str:
     """What the law of Little says of the saturated port: no model is needed for it."""
-    full = traffic.bandwidth(port.measure(saturating()))
+    full = saturated_bandwidth(port)
     lines = LINES + 1  # and the one whose latency is measured
     expected = lines * 64 / full
     return (
@@ -183,8 +203,7 @@ def _degradation(curve: Iterable[tuple[float, float]], idle: float) -> Row:
 
 
 def _pool_bandwidth(lab: Lab) -> Row:
-    result = machine(lab, "xconn-pool").measure(saturating())
-    ours = traffic.bandwidth(result)
+    [ours] = lab.performed(partial(saturated_bandwidth, machine(lab, "xconn-pool")))
     [value] = published("XConn B2 Apollo pool (two x8 ports) bandwidth")
     return _row("xconn-pool, reads", "bandwidth", value, ours, PART * value, unit="GB/s")
 
@@ -202,8 +221,11 @@ def _expanders(lab: Lab) -> tuple[list[Row], str]:
         ("fpga-expander", "CXL FPGA bandwidth over local"),
     ):
         expander = machine(lab, name)
-        for mix in latency.usual_load(expander).mixes:
-            local, remote = (_bandwidth(expander, memory, mix) for memory in ("dram", MEMORY))
+        mixes = latency.usual_load(expander).mixes
+        memories = [(memory, mix) for mix in mixes for memory in ("dram", MEMORY)]
+        found = iter(lab.performed(*(partial(_bandwidth, expander, *each) for each in memories)))
+        for mix in mixes:
+            local, remote = next(found), next(found)
             part = 100 * remote / local
             cells = [name, f"{mix[0]} : {mix[1]}", f"{local:.1f}", f"{remote:.1f}", f"{part:.1f} %"]
             lines.append(f"| {' | '.join(cells)} |")

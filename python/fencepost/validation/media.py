@@ -5,6 +5,8 @@ figure. The probe is `_core.medium_probe`: a medium without host, links and cont
 """
 
 import csv
+from functools import partial
+from itertools import chain
 
 from fencepost.api import Machine
 from fencepost.rows.lab import Lab
@@ -36,16 +38,20 @@ mappings change the group from line to line.
 
 def compare(lab: Lab) -> Findings:
     """All media; tables of what no arithmetic gives."""
-    rows: list[Row] = []
-    tables: list[str] = [SUSTAINED]
-    for label, machine in media_dram.MACHINES.items():
-        lab.log(f"probing {label} ({machine})")
-        own = lab.machine(machine)
-        rows += _parameters(own, label)
-        rows += media_dram.rows(own, label, lab.quick)
-        tables.append(media_dram.table(own, label, lab.quick))
-    lab.log("probing PM, line by line and in blocks")
-    return Findings(rows + media_pm.rows(lab), tables)
+    drams = {label: lab.machine(name) for label, name in media_dram.MACHINES.items()}
+    lab.log(f"probing {', '.join(drams)}; PM, line by line and in blocks")
+    rows = lab.performed(
+        *(partial(_dram_rows, own, label, lab.quick) for label, own in drams.items()),
+        *media_pm.probes(lab),
+    )
+    tables = lab.performed(
+        *(partial(media_dram.table, own, label, lab.quick) for label, own in drams.items())
+    )
+    return Findings(list(chain.from_iterable(rows)), [SUSTAINED, *tables])
+
+
+def _dram_rows(machine: Machine, label: str, quick: bool) -> list[Row]:
+    return [*_parameters(machine, label), *media_dram.rows(machine, label, quick)]
 
 
 def _parameters(machine: Machine, label: str) -> list[Row]:

@@ -5,7 +5,10 @@ The first model is accessed line by line (`pcs-table1`), the second in blocks wi
 """
 
 import random
+from collections.abc import Callable
+from functools import partial
 
+from fencepost.api import Machine
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import PARAMETERS, Row, near
 from fencepost.validation.latencies import PUBLISHED, published
@@ -24,10 +27,13 @@ PUBLISHED_PART = 0.05
 SEED = 1
 
 
-def rows(lab: Lab) -> list[Row]:
-    """All rows of both models."""
+def probes(lab: Lab) -> list[Callable[[], list[Row]]]:
+    """What gives the rows of each model."""
     count = 1_000 if lab.quick else 10_000
-    return [*_line_rows(lab, count), *_block_rows(lab, count)]
+    return [
+        partial(_line_rows, lab.machine(LINES), count),
+        partial(_block_rows, lab.machine(BLOCKS), count),
+    ]
 
 
 def _exact(label: str, metric: str, expected_ps: float, ours_ps: float) -> Row:
@@ -57,8 +63,8 @@ def _row(
 # --- line by line --------------------------------------------------------------------------
 
 
-def _line_rows(lab: Lab, count: int) -> list[Row]:
-    pm = Medium(lab.machine(LINES), DEVICE)
+def _line_rows(machine: Machine, count: int) -> list[Row]:
+    pm = Medium(machine, DEVICE)
     banks = int(pm.config["banks"])
     burst = pm.ps("burst_ns")
     read, write = pm.ps("read_ns") + pm.ps("send_ns") + burst, pm.ps("write_ns") + pm.ps("send_ns")
@@ -173,8 +179,8 @@ def _entry_rate(outcome: Outcome, pm: Medium, bytes_each: int = LINE_BYTES) -> f
 # --- in blocks -----------------------------------------------------------------------------
 
 
-def _block_rows(lab: Lab, count: int) -> list[Row]:
-    pm = Medium(lab.machine(BLOCKS), DEVICE)
+def _block_rows(machine: Machine, count: int) -> list[Row]:
+    pm = Medium(machine, DEVICE)
     lines = int(pm.config["row_bytes"]) // LINE_BYTES
     send, burst = pm.ps("send_ns"), pm.ps("burst_ns")
     read, write = pm.ps("read_ns"), pm.ps("write_ns")

@@ -2,6 +2,7 @@
 buffers of ports, who makes the load and in which sizes, what counts as slower, and whether they
 share a port."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fencepost import plots, traffic
@@ -36,7 +37,7 @@ def pictures(lab: Lab, idle: float) -> dict[str, Picture]:
     }
 
 
-def table(port: Machine, idle: float) -> str:
+def table(lab: Lab, port: Machine, idle: float) -> str:
     """What was chosen for the rows of the shared and of the partly loaded port, varied."""
     from fencepost.validation import loaded
 
@@ -47,8 +48,8 @@ def table(port: Machine, idle: float) -> str:
         "| 64 B reads in flight | slowdown | stream's part |",
         "|---|---|---|",
     ]
-    for small in SMALL_READS:
-        slowdown, part = loaded.shared(port, small=small)
+    shares = lab.performed(*(partial(loaded.shared, port, small=small) for small in SMALL_READS))
+    for small, (slowdown, part) in zip(SMALL_READS, shares, strict=True):
         lines.append(f"| {small} | {slowdown:.2f} | {part:.1%} |")
     lines += [
         f"\nThe load from which on reads are slower, in blocks of 4 KB. It depends on how much "
@@ -57,8 +58,10 @@ def table(port: Machine, idle: float) -> str:
         f"| senders | {' | '.join(f'{degraded - 1:.0%} above idle' for degraded in DEGRADED)} |",
         "|---" * (1 + len(DEGRADED)) + "|",
     ]
-    for senders in SENDERS:
-        curve = list(loaded.partial_load(port, loaded.LARGE_BYTES, senders))
+    curves = lab.performed(
+        *(partial(loaded.partial_load, port, loaded.LARGE_BYTES, senders) for senders in SENDERS)
+    )
+    for senders, curve in zip(SENDERS, curves, strict=True):
         begins = [loaded.begins_at(curve, idle, degraded) for degraded in DEGRADED]
         lines.append(f"| {senders} | {' | '.join(f'{load:.1%}' for load in begins)} |")
     return "\n".join(lines) + "\n"
@@ -77,8 +80,8 @@ def _by_outstanding(lab: Lab) -> str:
 
     port = machine(lab, loaded.PORT)
     lines = [cores * loaded.FILL_BUFFERS for cores in CORES]
-    latencies = [traffic.latency(port.measure(loaded.saturating(cores)), 0) for cores in CORES]
-    shares = [loaded.shared(port, count) for count in lines]
+    latencies = lab.performed(*(partial(loaded.saturated_latency, port, cores) for cores in CORES))
+    shares = lab.performed(*(partial(loaded.shared, port, count) for count in lines))
     figure = plots.new_figure(9.0, 3.6)
     left, right = figure.subplots(1, 2)
     left.plot(lines, latencies, marker="o", markersize=3)
@@ -93,12 +96,11 @@ def _by_credits(lab: Lab) -> str:
     """On one port, and with the stream on a port and a host of its own."""
     from fencepost.validation import loaded
 
-    together = [loaded.shared(_with_credits(lab, credits)) for credits in CREDITS]
-    apart = [_apart(lab, credits) for credits in CREDITS]
-    full = [
-        traffic.bandwidth(_with_credits(lab, credits).measure(loaded.saturating()))
-        for credits in CREDITS
-    ]
+    ports = [_with_credits(lab, credits) for credits in CREDITS]
+    of_two = [_of_two_hosts(lab, credits) for credits in CREDITS]
+    together = lab.performed(*(partial(loaded.shared, port) for port in ports))
+    apart = lab.performed(*(partial(_apart, port) for port in of_two))
+    full = lab.performed(*(partial(loaded.saturated_bandwidth, port) for port in ports))
     figure = plots.new_figure(9.0, 3.6)
     left, right = figure.subplots(1, 2)
     left.plot(CREDITS, full, marker="o", markersize=3)
@@ -118,15 +120,19 @@ def _by_credits(lab: Lab) -> str:
     return plots.svg(figure)
 
 
-def _apart(lab: Lab, credits: int) -> float:
-    """The slowdown of 64 B reads of one host by a 4 KB stream of another, behind one switch."""
-    from fencepost.validation import loaded
-
+def _of_two_hosts(lab: Lab, credits: int) -> Machine:
+    """The port, and beside it another host with memory of its own behind the same switch."""
     edges = ["host0 -> vcs0", "host1 -> vcs0", "vcs0 -> mem0", "vcs0 -> mem1"]
     quoted = ", ".join(f'"{edge}"' for edge in edges)
-    both = _with_credits(
+    return _with_credits(
         lab, credits, 'fabric.hosts=["host0", "host1"]', f"fabric.edges=[{quoted}]"
     )
+
+
+def _apart(both: Machine) -> float:
+    """The slowdown of 64 B reads of one host by a 4 KB stream of another."""
+    from fencepost.validation import loaded
+
     alone = traffic.latency(both.measure_hosts([[loaded.SMALL], []]), 0)
     return traffic.latency(both.measure_hosts([[loaded.SMALL], [loaded.large()]]), 0) / alone
 
@@ -137,8 +143,8 @@ def _by_request_size(lab: Lab, idle: float) -> str:
     port = machine(lab, loaded.PORT)
     figure = plots.new_figure()
     axes = figure.subplots()
-    for size in REQUEST_BYTES:
-        curve = list(loaded.partial_load(port, size))
+    curves = lab.performed(*(partial(loaded.partial_load, port, size) for size in REQUEST_BYTES))
+    for size, curve in zip(REQUEST_BYTES, curves, strict=True):
         begins = loaded.begins_at(curve, idle)
         label = f"{size} B (10 % above idle at {begins:.0%})"
         loads, latencies = zip(*curve, strict=True)

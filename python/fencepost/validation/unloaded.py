@@ -1,5 +1,7 @@
 """Unloaded latency: dependent reads, alone on the machine, against what was published of it."""
 
+from functools import partial
+
 from fencepost import latency, plots
 from fencepost.latency import Document
 from fencepost.rows.lab import Lab
@@ -31,14 +33,17 @@ QUICK = ("pond-8", "xconn-x8")
 
 def compare(lab: Lab) -> Findings:
     """Every published latency of the machines, and where each nanosecond of ours goes."""
-    measured: dict[tuple[str, str], Document] = {}
+    wanted = [
+        point
+        for point in POINTS
+        if (not lab.quick or point[0] in QUICK) and lab.wants(_condition(*point[:3]))
+    ]
+    places = list(dict.fromkeys((name, memory) for name, memory, *_ in wanted))
+    lab.log(f"idle latency of {'; '.join(', '.join(place) for place in places)}")
+    works = [partial(latency.idle_point, machine(lab, name), memory) for name, memory in places]
+    measured = dict(zip(places, lab.performed(*works), strict=True))
     rows = []
-    for name, memory, quantity, number, sets in POINTS:
-        if (lab.quick and name not in QUICK) or not lab.wants(_condition(name, memory, quantity)):
-            continue
-        if (name, memory) not in measured:
-            lab.log(f"idle latency of {name}, {memory}")
-            measured[name, memory] = latency.idle_point(machine(lab, name), memory)
+    for name, memory, quantity, number, sets in wanted:
         ours = measured[name, memory]["latency_ns"]["mean"]
         value = published(quantity)[number]
         point = _condition(name, memory, quantity)
@@ -69,7 +74,7 @@ def _hop(lab: Lab, switched: Document) -> Row:
     resolved = machine(lab, "xconn-x8").resolved
     fabric = {"hosts": ["host0"], "switches": [], "devices": [], "expanders": ["mem0"]}
     without = Machine("xconn-x8", resolved | {"fabric": fabric | {"edges": ["host0 -> mem0"]}})
-    direct = latency.idle_point(without, "expander")
+    [direct] = lab.performed(partial(latency.idle_point, without, "expander"))
     ours = switched["latency_ns"]["mean"] - direct["latency_ns"]["mean"]
     [value] = published("per switch hop (XConn)")
     metric = "added latency"

@@ -5,10 +5,12 @@ acknowledges its puts, and the first get that sees less than was acknowledged is
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from fencepost import machines
 from fencepost.figures import formatted
+from fencepost.runs import executors
 from fencepost.studies.pcs import key_values
 from fencepost.studies.pcs.key_values import LEAF, ROOT, SHARED, Figures, Setting
 from fencepost.studies.pcs.replays import MACHINE
@@ -88,7 +90,8 @@ def run(hosts: int, scheme: str, seed: int) -> Hazard:
     """Runs the clients on both machines."""
     unsafe = Setting(hosts, key_values.WRITING, SHARED, scheme, LEAF)
     safe = Setting(hosts, key_values.WRITING, SHARED, scheme, ROOT)
-    results = [_measured(setting, seed) for setting in (unsafe, safe)]
+    works = [partial(_measured, setting, seed) for setting in (unsafe, safe)]
+    results = executors.performed(works, len(works))
     figures = [key_values.figures([result]) for result in results]
     return Hazard(unsafe, results[0]["first_stale_read"], *figures)
 

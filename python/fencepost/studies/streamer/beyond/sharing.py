@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from fencepost import machines, traffic
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import RULES, Row
 from fencepost.rows.tolerance import Tolerance
+from fencepost.runs import executors
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.simulator import simulator
 from fencepost.runs.store import named
@@ -164,7 +166,8 @@ def measured(lab: Lab, way: Way) -> Gets:
     key = named("sharing", (simulator(), way.scheme, machine, streams, MEASURE_NS))
     kept = lab.store.load(key)
     if kept is None:
-        kept = asdict(run(machine, way))
+        [gets] = lab.performed(partial(run, machine, way))
+        kept = asdict(gets)
         lab.store.keep(key, kept)
     return Gets(**kept)
 
@@ -190,7 +193,11 @@ class Hazard:
     @classmethod
     def run(cls, seed: int) -> Hazard:
         """Both, of the same clients."""
-        return cls(*(_gets_of(way, seed) for way in (UNSAFE, PAST_CACHES)))
+        works = [
+            partial(run, machines.resolve(MACHINE, list(way.sets)), way, seed)
+            for way in (UNSAFE, PAST_CACHES)
+        ]
+        return cls(*executors.performed(works, len(works)))
 
     @property
     def document(self) -> Document:
@@ -215,10 +222,6 @@ class Hazard:
         ):
             lines.append(f"{name}: {gets.stale:,} of {gets.count:,} gets were stale.")
         return lines
-
-
-def _gets_of(way: Way, seed: int) -> Gets:
-    return run(machines.resolve(MACHINE, list(way.sets)), way, seed)
 
 
 def _story(story: Document) -> Iterator[str]:
