@@ -7,8 +7,9 @@ import pytest
 
 import fencepost as fp
 from fencepost import _core
-from fencepost.evidence import Lab, Row, Tolerance, between, evaluate, near, rows
+from fencepost.evidence import Lab, Row, Tolerance, between, evaluate, evaluate_all, near, rows
 from fencepost.rows.page import cells
+from fencepost.validation import sample
 
 
 def of(tolerance, expected, ours, **more):
@@ -61,6 +62,7 @@ CHANGES = {
     "persist": ("pcs-table1-0sw", "pm.controller_latency_ns", 400.0, True),
     "media": ("pcs-table1", "dram.t_ck_ns", 1.0, True),
     "loaded": ("xconn-x8", "link.bandwidth_gb_per_s", 10.0, True),
+    "flits": ("pcs-table1", "link.latency_ns", 100.0, True),
 }
 
 
@@ -75,6 +77,10 @@ def elsewhere():
         yield processes
 
 
+def is_time(row):
+    return row.unit == "ns" or row.metric == "time, over that without errors"
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("study", CHANGES)
 def test_a_row_can_be_evaluated_on_a_changed_machine(study, tmp_path, elsewhere, monkeypatch):
@@ -83,7 +89,7 @@ def test_a_row_can_be_evaluated_on_a_changed_machine(study, tmp_path, elsewhere,
         monkeypatch.delattr(_core, here)
     name, key, value, grows = CHANGES[study]
     lab = Lab(tmp_path, lambda _: None, quick=True, executor=elsewhere)
-    row = next(row for row in rows(study, lab) if row.machine == name and row.unit == "ns")
+    row = next(row for row in rows(study, lab) if row.machine == name and is_time(row))
     assert evaluate(row, name, lab) == row
     changed = evaluate(row, fp.Machine.load(name).set(key, value), lab)
     assert changed.key == row.key
@@ -98,11 +104,35 @@ def test_a_row_of_the_host_needs_only_its_own_program(tmp_path):
     assert len(list((tmp_path / "results").iterdir())) == 2, "one program, in DRAM and in PM"
 
 
+def test_every_row_of_a_link_comes_from_a_machine(tmp_path):
+    lab = Lab(tmp_path, lambda _: None, quick=True)
+    found = rows("flits", lab)
+    assert len(found) == 51
+    farther = fp.Machine.load("pcs-table1").set("link.latency_ns", 250.0)
+    changed = evaluate_all(found, farther, lab)
+    assert [row.key for row in changed] == [row.key for row in found]
+    slower = [
+        row.number > own.number for row, own in zip(changed, found, strict=True) if is_time(row)
+    ]
+    assert slower == [True] * 6
+
+
+def test_coverage_is_counted_over_all_programs_on_a_changed_machine(tmp_path, monkeypatch):
+    programs = {"hashmap": ["hashmap", "-t1", "-n2000"], "stream": ["stream", "-t1", "-s", "64K"]}
+    monkeypatch.setattr(sample, "PROGRAMS", programs)
+    lab = Lab(tmp_path, lambda _: None)
+    metric = "confidence intervals of 95 % that hold the run time"
+    row = near("sample", f"all programs, {sample.DENSE}", metric, 95, 0, 5, machine="pcs-table1")
+    evaluated = evaluate(row, fp.Machine.load("pcs-table1").set("pm.read_ns", 400.0), lab)
+    assert evaluated.number in [100 * held / 6 for held in range(7)]
+    replays = len(programs) * len(sample.SCHEMES) * 2
+    assert len(list((tmp_path / "results").iterdir())) == replays, "no other plan"
+
+
 def test_what_cannot_be_evaluated_is_refused(tmp_path):
     lab = Lab(tmp_path, lambda _: None)
-    for row in rows("flits", Lab(tmp_path, lambda _: None, quick=True)):
-        with pytest.raises(fp.InputError, match="comes from no machine"):
-            evaluate(row, "pcs-table1", lab)
+    with pytest.raises(fp.InputError, match="comes from no machine"):
+        evaluate(near("flits", "c", "m", 1.0, 1.0, 1.0), "pcs-table1", lab)
     with pytest.raises(fp.InputError, match="no study or comparison `nothing`"):
         evaluate(near("nothing", "c", "m", 1.0, 1.0, 1.0, machine="m"), "pcs-table1", lab)
     with pytest.raises(fp.InputError, match="machine=None: it has to be a Machine, or a name"):

@@ -5,6 +5,7 @@ below, or on go-back-N retry. Ours is what one link sustains in the simulator, a
 """
 
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -16,8 +17,13 @@ from fencepost.rows.row import SPECIFICATION, Row, near
 from fencepost.validation import Comparison, Findings
 
 LINE = 64
-GB_PER_S = 63.0
-LATENCY_NS = 25.0
+MACHINE = "pcs-table1"  # whose links these are
+
+CLASSES = ("request", "request_with_data", "no_data_response", "data_response")
+SATURATING_CREDITS = 4096  # of each class: none is ever waited for
+
+Link = dict[str, Any]  # the table `[link]` of a machine
+Work = Callable[[], list[Row]]
 
 #: Flits that ask for a retry and that announce it, by format.
 HANDSHAKE = {"68_byte": (6, 6), "256_byte": (1, 0), "256_byte_latency_optimised": (1, 0)}
@@ -102,16 +108,16 @@ def fewest_flits(flit_format: str, traffic: Traffic) -> float:
     return flits_of_256_bytes(traffic.mix, optimised=flit_format != "256_byte")
 
 
-def slowdown_of_retries(flit_format: str, flit_errors: float) -> float:
+def slowdown_of_retries(link: Link, flit_errors: float) -> float:
     """How many times as long a saturated link takes with errors, by go-back-N.
 
     Each flit that gets through has on average p / (1 - p) failures before it, and each failure
     costs the time from the start of one transmission to the start of the next: the flit, its
     flight, the request (6 control flits, or 1 flit), its flight, the announcement (6 or none).
     """
-    flit_ns = BYTES[flit_format] / GB_PER_S
-    request, announcement = HANDSHAKE[flit_format]
-    lost = (1 + request + announcement) * flit_ns + 2 * LATENCY_NS
+    flit_ns: float = BYTES[link["flit_format"]] / link["bandwidth_gb_per_s"]
+    request, announcement = HANDSHAKE[link["flit_format"]]
+    lost: float = (1 + request + announcement) * flit_ns + 2 * link["latency_ns"]
     return 1 + flit_errors / (1 - flit_errors) * lost / flit_ns
 
 
@@ -133,80 +139,88 @@ def flit_error_rate(flit_format: str, bit_errors: float) -> float:
 def compare(lab: Lab) -> Findings:
     """Packing, retries, and credits."""
     lab.log(f"saturating links with flits of the formats {', '.join(BYTES)}")
-    saturated = lab.performed(
-        *(partial(part, form, lab.quick) for form in BYTES for part in (_packing, _retries))
-    )
-    messages = {form: _soak_messages(form, lab.quick) for form in BYTES}
-    lab.log(f"{sum(messages.values()):,} random messages, with errors")
-    soaked = lab.performed(*(partial(_credits, form, many) for form, many in messages.items()))
+    saturated = lab.performed(*chain.from_iterable(_saturations(lab, form) for form in BYTES))
+    lab.log("random messages, with errors")
+    soaked = lab.performed(*chain.from_iterable(_soaks(lab, form) for form in BYTES))
     rows = list(chain.from_iterable([*saturated, *soaked]))
-    return Findings(rows, [_table(rows)])
+    return Findings(rows, [_table(rows)] if lab.conditions is None else [])
 
 
-def _packing(flit_format: str, quick: bool) -> list[Row]:
-    return [_packed(flit_format, traffic, quick) for traffic in TRAFFIC]
+def _saturations(lab: Lab, flit_format: str) -> Iterator[Work]:
+    """What gives the rows of packing and of retries."""
+    enough = [f"link.{name}_credits={SATURATING_CREDITS}" for name in CLASSES]
+    for traffic in TRAFFIC:
+        point = f"{flit_format}: {traffic.name}"
+        if lab.wants(point):
+            turns = (10_000 if lab.quick else 100_000) // traffic.messages
+            yield partial(_packed, point, _link(lab, flit_format, 0.0, *enough), traffic, turns)
+    for target in (1e-3, 1e-2):
+        bits = _bit_error_rate(flit_format, target)
+        point = f"{flit_format}: writes, bit error rate {bits:.3g}"
+        if lab.wants(point):
+            clean, link = (_link(lab, flit_format, rate, *enough) for rate in (0.0, bits))
+            yield partial(_retried, point, clean, link, 50_000 if lab.quick else 1_000_000)
 
 
-def _packed(flit_format: str, traffic: Traffic, quick: bool) -> Row:
-    turns = (10_000 if quick else 100_000) // traffic.messages
-    result = _saturated(flit_format, traffic.mix, turns * traffic.messages)
+def _soaks(lab: Lab, flit_format: str) -> Iterator[Work]:
+    messages = _soak_messages(flit_format, lab.quick)
+    point = f"{flit_format}: {messages:,} random messages both ways, a flit in 1,000 wrong"
+    if lab.wants(point):
+        link = _link(lab, flit_format, _bit_error_rate(flit_format, 1e-3))
+        yield partial(_soaked, point, link, messages)
+
+
+def _link(lab: Lab, flit_format: str, bit_error_rate: float, *sets: str) -> Link:
+    """The link of the machine, in that format."""
+    own = (f"link.flit_format={flit_format}", f"link.bit_error_rate={bit_error_rate}")
+    link: Link = lab.resolved(MACHINE, *own, *sets)["link"]
+    return link
+
+
+def _packed(point: str, link: Link, traffic: Traffic, turns: int) -> list[Row]:
+    flit_format = link["flit_format"]
+    result = _saturated(link, traffic.mix, turns * traffic.messages)
     fewest = fewest_flits(flit_format, traffic)
     ours = result["flits"] / turns
     unit, per = "messages a flit", float(traffic.messages)
     if traffic.lines:
         unit, per = "of the wire are lines", traffic.lines * LINE / BYTES[flit_format]
     bound = per / fewest
-    metric = "packing efficiency"
-    return near(
-        "flits", f"{flit_format}: {traffic.name}", metric, bound, per / ours, 0.02 * bound,
-        unit=unit, quality=SPECIFICATION,
-    )  # fmt: skip
+    return [_row(point, "packing efficiency", bound, per / ours, 0.02 * bound, unit)]
 
 
-def _retries(flit_format: str, quick: bool) -> list[Row]:
-    messages = 50_000 if quick else 1_000_000
-    mix = {"mem_wr": 1}
-    clean = _saturated(flit_format, mix, messages)
-    rows = []
-    for target in (1e-3, 1e-2):
-        bits = _bit_error_rate(flit_format, target)
-        expected = flit_error_rate(flit_format, bits)
-        result = _saturated(flit_format, mix, messages, bits)
-        point = f"{flit_format}: writes, bit error rate {bits:.3g}"
-        # Transmissions that matter: each flit's last, and one for each failure.
-        tries = result["flits"] + result["crc_errors"]
-        # Four standard deviations of a count of rare events.
-        spread = 4 * (expected * tries) ** 0.5
-        rows.append(
-            near("flits", point, "flits that arrive wrong", expected * tries, result["crc_errors"],
-                spread, quality=SPECIFICATION)
-        )  # fmt: skip
-        ours = result["time_ns"] / clean["time_ns"]
-        measured = result["crc_errors"] / tries
-        slower = slowdown_of_retries(flit_format, measured)
-        rows.append(
-            near("flits", point, "time, over that without errors", slower, ours, 0.01 * slower,
-                quality=SPECIFICATION)
-        )  # fmt: skip
-    return rows
+def _retried(point: str, clean: Link, link: Link, messages: int) -> list[Row]:
+    """`clean` is the same link without errors."""
+    expected = flit_error_rate(link["flit_format"], link["bit_error_rate"])
+    undisturbed, result = (_saturated(one, {"mem_wr": 1}, messages) for one in (clean, link))
+    # Transmissions that matter: each flit's last, and one for each failure.
+    tries = result["flits"] + result["crc_errors"]
+    # Four standard deviations of a count of rare events.
+    spread = 4 * (expected * tries) ** 0.5
+    ours = result["time_ns"] / undisturbed["time_ns"]
+    slower = slowdown_of_retries(link, result["crc_errors"] / tries)
+    return [
+        _row(point, "flits that arrive wrong", expected * tries, result["crc_errors"], spread),
+        _row(point, "time, over that without errors", slower, ours, 0.01 * slower),
+    ]
 
 
-def _credits(flit_format: str, messages: int) -> list[Row]:
-    link = _link(flit_format, _bit_error_rate(flit_format, 1e-3), credits=16)
+def _soaked(point: str, link: Link, messages: int) -> list[Row]:
     result = json.loads(_core.link_soak(json.dumps(link), messages, 1))
-    point = (
-        f"{flit_format}: {messages:,} random messages both ways, {result['crc_errors']:,} errors"
-    )
     counts = {
         "messages that arrived": (messages, sum(result["arrived"])),
         "messages lost": (0, result["lost"]),
         "messages out of their class's order": (0, result["disordered"]),
         "credits that did not come back": (0, result["missing_credits"]),
     }
-    return [
-        near("flits", point, metric, expected, ours, 0, quality=SPECIFICATION)
-        for metric, (expected, ours) in counts.items()
-    ]
+    return [_row(point, metric, *values, 0) for metric, values in counts.items()]
+
+
+def _row(
+    point: str, metric: str, expected: float, ours: float, within: float, unit: str = ""
+) -> Row:
+    values = ("flits", point, metric, expected, ours, within)
+    return near(*values, unit=unit, quality=SPECIFICATION, machine=MACHINE)
 
 
 def _soak_messages(flit_format: str, quick: bool) -> int:
@@ -228,23 +242,11 @@ def _bit_error_rate(flit_format: str, flit_errors: float) -> float:
     return float(f"{high:.3g}")
 
 
-def _saturated(
-    flit_format: str, mix: dict[str, int], messages: int, bit_error_rate: float = 0.0
-) -> dict[str, Any]:
-    link = json.dumps(_link(flit_format, bit_error_rate, credits=4096))
-    result: dict[str, Any] = json.loads(_core.link_saturate(link, json.dumps(mix), messages))
+def _saturated(link: Link, mix: dict[str, int], messages: int) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads(
+        _core.link_saturate(json.dumps(link), json.dumps(mix), messages)
+    )
     return result
-
-
-def _link(flit_format: str, bit_error_rate: float, credits: int) -> dict[str, Any]:
-    kinds = ("request", "request_with_data", "no_data_response", "data_response")
-    return {
-        "bandwidth_gb_per_s": GB_PER_S,
-        "flit_format": flit_format,
-        "latency_ns": LATENCY_NS,
-        "bit_error_rate": bit_error_rate,
-        **{f"{kind}_credits": credits for kind in kinds},
-    }
 
 
 def _counts(mix: dict[str, int]) -> dict[str, int]:
@@ -268,7 +270,8 @@ def _table(rows: list[Row]) -> str:
 FLITS = Comparison(
     "flits",
     "Flits: packing, retries and credits of one link",
-    "How well does a link pack flits, and what do errors cost? One link is tested alone. "
+    "How well does a link pack flits, and what do errors cost? One link of `pcs-table1` is tested "
+    "alone, in each format. "
     "Packing: what a saturated link sustains, against the fewest flits that the packing rules "
     "of the CXL specification allow (written out in `validation/flits.py`), within 2 %. "
     "Retries: the number of flits that arrive wrong, against the bit error rate, within four "

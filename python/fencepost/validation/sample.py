@@ -77,25 +77,30 @@ def compare(lab: Lab) -> Findings:
     """Records and replays everything."""
     pairs: list[Pair] = []
     for point in QUICK if lab.quick else PROGRAMS:
-        if not lab.wants_any(_conditions(point)):
+        plans = [plan for plan in PLANS if lab.wants_any([_condition(point, plan), _of_all(plan)])]
+        if not plans:
             continue
         record = _record(point, lab)
-        lab.log(f"replaying {point}, in full detail and {', '.join(PLANS)}")
+        lab.log(f"replaying {point}, in full detail and {', '.join(plans)}")
         wholes = _replay(lab, record, None)
-        for plan in PLANS:
+        for plan in plans:
             samples = _replay(lab, record, plan)
             pairs += [
                 Pair(point, plan, whole, sample, wholes[0], samples[0])
                 for whole, sample in zip(wholes, samples, strict=True)
             ]
     rows = [row for pair in pairs for row in _rows(pair)]
-    if lab.is_whole:
-        rows += [_coverage_row(plan, pairs) for plan in PLANS]
+    if not lab.quick:
+        rows += [_coverage_row(plan, pairs) for plan in PLANS if lab.wants(_of_all(plan))]
     return Findings(rows, [_table(pairs)])
 
 
-def _conditions(point: str) -> list[str]:
-    return [f"{point}, {plan}" for plan in PLANS]
+def _condition(program: str, plan: str) -> str:
+    return f"{program}, {plan}"
+
+
+def _of_all(plan: str) -> str:
+    return _condition("all programs", plan)
 
 
 def _record(point: str, lab: Lab) -> Path:
@@ -122,7 +127,7 @@ def _rows(pair: Pair) -> Iterator[Row]:
     for count in COUNTS:
         truth, ours = (run[count]["count"] for run in (pair.whole, pair.sample))
         allowed = max(COUNT_PART * truth, FEW)
-        point = f"{pair.point}, {pair.plan}"
+        point = _condition(pair.point, pair.plan)
         values = ("sample", point, f"{count}s, nopb", truth, ours, allowed)
         yield near(*values, quality=FULL_DETAIL, machine=MACHINE)
 
@@ -136,7 +141,7 @@ def _row(pair: Pair, metric: str, key: str, baseline: Run, unit: str = "") -> Ro
     allowed = TIME_PART * truth
     if pair.plan != DENSE:
         allowed = max(allowed, half_width)
-    point = f"{pair.point}, {pair.plan}"
+    point = _condition(pair.point, pair.plan)
     values = ("sample", point, metric, truth, ours, allowed)
     return near(*values, unit=unit, quality=FULL_DETAIL, machine=MACHINE)
 
@@ -145,8 +150,8 @@ def _coverage_row(plan: str, pairs: list[Pair]) -> Row:
     of_plan = [pair for pair in pairs if pair.plan == plan]
     ours = 100 * sum(pair.covers for pair in of_plan) / len(of_plan)
     metric = "confidence intervals of 95 % that hold the run time"
-    values = ("sample", f"all programs, {plan}", metric, COVERAGE, ours, COVERAGE_POINTS)
-    return near(*values, unit="%", quality=FULL_DETAIL)
+    values = ("sample", _of_all(plan), metric, COVERAGE, ours, COVERAGE_POINTS)
+    return near(*values, unit="%", quality=FULL_DETAIL, machine=MACHINE)
 
 
 def _table(pairs: list[Pair]) -> str:
