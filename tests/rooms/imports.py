@@ -185,7 +185,39 @@ class CHouse(House):
                     break
 
 
+class WholeHouse(House):
+    """The crates, the Python package and the recorder, each one room: `sim` is in `crates`."""
+
+    CRATE = re.compile(r"\bfencepost_(\w+)")
+    BINDING = re.compile(
+        r"^\s*(?:from fencepost import .*?\b_core\b|(?:from|import) fencepost\._core\b)",
+        re.MULTILINE,
+    )
+
+    def _files(self) -> Iterator[Path]:
+        for crate in sorted((self.folder / "crates").glob("*/src")):
+            yield from crate.rglob("*.rs")
+        yield from (self.folder / "python" / "fencepost").rglob("*.py")
+        yield from (self.folder / "recorder").rglob("*.[ch]")
+
+    def room_of(self, path: Path) -> str:
+        first, second, *_ = path.relative_to(self.folder).parts
+        return first if first == "recorder" else f"{first}/{second}"
+
+    def _used(self, path: Path) -> Iterator[tuple[str, int]]:
+        text = path.read_text()
+        if path.suffix == ".rs":
+            text = _RUST_NOISE.sub(_blank, text)
+            for found in self.CRATE.finditer(text):
+                if (room := f"crates/{found[1]}") in self.rooms:
+                    yield room, _line_of(text, found.start())
+        elif path.suffix == ".py":
+            for found in self.BINDING.finditer(text):
+                yield "crates/python", _line_of(text, found.start())
+
+
 HOUSES: tuple[House, ...] = (
+    WholeHouse("the house", ROOT),
     RustHouse("simulator", ROOT / "crates" / "sim" / "src"),
     RustHouse("checker", ROOT / "crates" / "checker" / "src"),
     PythonHouse("python", ROOT / "python" / "fencepost"),

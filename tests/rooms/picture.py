@@ -1,4 +1,5 @@
-"""The pictures of the rooms in docs/rooms-*.md: an arrow from a room to those that it imports."""
+"""The pictures of the rooms in ARCHITECTURE.md and docs/rooms-*.md: an arrow from a room to those
+that it imports."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import re
 
 from .imports import HOUSES, ROOT, House, arrows
 
-PAGES = sorted((ROOT / "docs").glob("rooms-*.md"))
+PAGES = [ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("rooms-*.md"))]
 
 
 def renewed(page: str) -> str:
