@@ -1,13 +1,16 @@
-"""The README's result is what `fencepost demo` gives now."""
+"""The README's result is what `fencepost demo` gives now; its tables and pictures are those of the
+pages."""
 
 import json
 import re
 import shlex
 import shutil
+import subprocess
 
 import pytest
 
 from fencepost import figures, schemes
+from fencepost.rows import layout
 from installed import ROOT
 
 # Threads meet in another order each time the program is recorded.
@@ -90,3 +93,17 @@ def test_the_table_of_logs_is_that_of_its_page():
     without, one, two, _ = cheaper
     said = f"The redo log is {without} cheaper without a switch, {one} behind one and {two} behind"
     assert said in text
+
+
+def test_the_pictures_that_are_committed_are_those_that_it_shows():
+    listed = subprocess.run(
+        ["git", "ls-files", "docs"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    committed = {name for name in listed.stdout.splitlines() if name.endswith((".svg", ".png"))}
+    text = (ROOT / "README.md").read_text()
+    assert set(re.findall(r"^!\[.+\]\((.+)\)$", text, re.MULTILINE)) == committed
+    assert committed == {f"docs/{name}" for name in layout.COMMITTED}
+
+
+def test_it_is_short():
+    assert len((ROOT / "README.md").read_text().split()) < 1250
