@@ -19,7 +19,7 @@ from fencepost.cli import application
 from fencepost.cli.invocation import Invocation, split
 from installed import FENCEPOST, ROOT
 
-PAGES = [*tidy.pages(), ROOT / "workloads" / "primitives" / "README.md"]
+PAGES = tidy.pages()
 
 # What takes minutes, needs a quiet machine, or is run by its own tests (test_readme.py,
 # test_studies*.py, test_measure*.py, test_calibrate.py, test_latency.py, test_streams.py).

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,8 +47,11 @@ def sources() -> Iterator[Path]:
 
 
 def pages() -> list[Path]:
-    """Pages in Markdown."""
-    return [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
+    """Pages in Markdown, and the texts that studies make pages of."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / name for name in listed.stdout.splitlines() if not name.startswith(NOT_OURS)]
 
 
 def too_wide(path: Path) -> Iterator[str]:
