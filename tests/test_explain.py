@@ -235,6 +235,24 @@ def test_what_helps_most_costs_least_waiting(explained: Document) -> None:
     assert first is entry(explained["sites"], "dirty")
 
 
+def test_what_the_best_saves_is_over_the_baseline_that_is_chosen(
+    record: Path, explained: Document, tmp_path: Path
+) -> None:
+    output = tmp_path / "over_pb.json"
+    arguments = ["explain", "pcs-table1", str(record), "-q", "--baseline", "scheme=pb"]
+    assert main([*arguments, "--json", str(output)]) == 0
+    document = json.loads(output.read_text())
+    assert document["provenance"]["baseline"] == "scheme=pb"
+    changed = []
+    for site, usual in zip(document["sites"], explained["sites"], strict=True):
+        assert site["schemes"] == usual["schemes"]
+        of = site["schemes"]
+        saved = of["pb"]["wait_ns"] - of[site["best"]]["wait_ns"]
+        assert site["best_saves_ns"] == pytest.approx(saved, abs=1e-3)
+        changed.append(site["best_saves_ns"] != usual["best_saves_ns"])
+    assert any(changed)
+
+
 def near(**costs: tuple[float, float]) -> Document:
     """What is best at a line, from the waiting and the latency under each scheme."""
     schemes = {
@@ -404,6 +422,8 @@ def test_the_text_says_what_is_redundant_and_who_called(explained: Document, wid
         (["pcs-table1", "RECORD", "--schemes", "pb,none"], "there is no scheme `none`"),
         (["pcs-table1", "RECORD", "--json", "RECORD"], "would overwrite the input"),
         (["pcs-table1", "RECORD", "--set", "switch.nothing=1"], "switch.nothing"),
+        (["pcs-table1", "RECORD", "--baseline", "placement="], "it has to be scheme=SCHEME"),
+        (["pcs-table1", "RECORD", "--baseline", "pb"], "it has to be AXIS=VALUE"),
     ],
 )
 def test_wrong_input_is_one_message(

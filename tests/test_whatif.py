@@ -109,6 +109,28 @@ def test_every_point_is_what_a_run_of_that_machine_is(
         assert point["schemes"][run["scheme"]]["figures"] == expected
 
 
+def test_ratios_are_over_the_baseline_that_is_chosen(
+    found: Document, fft_record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "over_pb.json"
+    change = f"{ENTRIES}=1,2"
+    options = ["--baseline", "scheme=pb", "--json", str(output)]
+    assert main(["whatif", "pcs-table1", str(fft_record), change, "-q", *options]) == 0
+    document = json.loads(output.read_text())
+    assert document["provenance"]["baseline"] == "scheme=pb"
+    over_first = {str(point["values"]): point["schemes"] for point in found["sweeps"][0]["points"]}
+    for point in document["sweeps"][0]["points"]:
+        usual, own = over_first[str(point["values"])], point["schemes"]
+        pb = usual["pb"]["figures"]["simulated_ns"]
+        for scheme, entry in own.items():
+            ours = entry["figures"]
+            assert ours["simulated_ns"] == usual[scheme]["figures"]["simulated_ns"]
+            assert ours["speedup"] == pytest.approx(pb / ours["simulated_ns"])
+    assert "speedup over pb" in plot.svg(document)
+    shown = capsys.readouterr().out
+    assert shown.count("speedup") == len(document["provenance"]["options"]["schemes"]) - 1
+
+
 def test_a_sweep_has_knees_costs_and_a_front(found: Document) -> None:
     entries, link = found["sweeps"]
     assert [point["values"][ENTRIES] for point in entries["points"]] == [1, 2, 4, 8]
@@ -218,6 +240,8 @@ def test_the_command_writes_table_document_and_picture(
         (["RECORD", f"{ENTRIES}=4", f"{ENTRIES}=8"], "has a range already"),
         (["RECORD", f"{ENTRIES}=4", "--plot", "a.png"], "pictures are SVG"),
         (["RECORD", f"{ENTRIES}=4", "--schemes", "nobody"], "there is no scheme `nobody`"),
+        (["RECORD", f"{ENTRIES}=4", "--baseline", "scheme=x"], "no run has it; of scheme there"),
+        (["RECORD", f"{ENTRIES}=4", "--baseline", "threads=1"], "it has to be scheme=SCHEME"),
         ([], "either a record or, behind --, a program is needed"),
         (["nosuch.fencepost", f"{ENTRIES}=4"], "nosuch.fencepost"),
     ],

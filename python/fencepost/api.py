@@ -35,7 +35,13 @@ from fencepost import (
 )
 from fencepost.arguments import one_or_more, path_of, text, texts, whole_number
 from fencepost.plural import many
-from fencepost.runs.axes import Baseline, baseline_run, key_of, values_of
+from fencepost.runs.axes import (
+    Baseline,
+    baseline_run,
+    check_scheme_baseline,
+    key_of,
+    values_of,
+)
 from fencepost.runs.experiment import (
     Document,
     Experiment,
@@ -394,6 +400,7 @@ def explain(
     record: Record | str | Path | Sequence[Record | str | Path],
     *,
     schemes: Sequence[str] | None = None,
+    baseline: str | None = None,
     pm: Sequence[str] | None = None,
     place: Sequence[str] = (),
     threads: str = "free",
@@ -407,13 +414,16 @@ def explain(
 ) -> Explanation:
     """Which lines of a program pay for its persists, under each scheme: `fencepost explain`.
 
-    The options are those of `compare`. Raises `InputError`.
+    The options are those of `compare`; a `baseline` is `"scheme=SCHEME"`, over which the best
+    scheme of each line saves. Raises `InputError`.
     """
     from fencepost.explain import of_experiment
 
     asked, records = machine_of(machine), _records(record)
+    keys = keys_of({asked.label: asked.document}, _schemes(schemes))
+    check_scheme_baseline(baseline, keys)
     chosen = options(
-        schemes_in(keys_of({asked.label: asked.document}, _schemes(schemes))),
+        schemes_in(keys),
         _persistent(pm),
         **_placed(place, threads, transport),
         persist=persist,
@@ -428,6 +438,7 @@ def explain(
         [shown_name(one.path.name) for one in records],
         {asked.label: asked.document},
         resolved(chosen),
+        baseline=baseline,
     )
     return Explanation(of_experiment(experiment, _at_once(jobs), watch or unwatched))
 
@@ -438,6 +449,7 @@ def whatif(
     changes: Sequence[str],
     *,
     schemes: Sequence[str] | None = None,
+    baseline: str | None = None,
     grid: bool = False,
     pm: Sequence[str] | None = None,
     place: Sequence[str] = (),
@@ -452,15 +464,18 @@ def whatif(
 ) -> Sensitivity:
     """What keys of a machine change, each a `KEY=RANGE` as of `fencepost whatif`.
 
-    With `grid` all keys vary together, else each alone; the other options are those of `compare`.
+    With `grid` all keys vary together, else each alone; the other options are those of `compare`,
+    with a `baseline` of `"scheme=SCHEME"`.
     Raises `InputError` for whatever is wrong with the input, before anything runs.
     """
     from fencepost.whatif import ranges
     from fencepost.whatif.study import Study
 
     asked, records = machine_of(machine), _records(record)
+    keys = keys_of({asked.label: asked.document}, _schemes(schemes))
+    check_scheme_baseline(baseline, keys)
     chosen = options(
-        schemes_in(keys_of({asked.label: asked.document}, _schemes(schemes))),
+        schemes_in(keys),
         _persistent(pm),
         **_placed(place, threads, transport),
         persist=persist,
@@ -471,7 +486,7 @@ def whatif(
         allow_cut=any(one.allow_cut for one in records),
     )
     planned = Study.planned(asked.source, resolved(chosen), ranges.all_of(list(changes)), grid)
-    study = replace(planned, machine=asked.label)
+    study = replace(planned, machine=asked.label, baseline=baseline)
     opened, names = [one.opened for one in records], [shown_name(one.path.name) for one in records]
     return Sensitivity(study.run(opened, names, _at_once(jobs), watch or unwatched))
 

@@ -15,6 +15,7 @@ from fencepost.cli.invocation import program_of
 from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.replay import (
     AllowCut,
+    BaselineScheme,
     Hosts,
     Jobs,
     LimitInstructions,
@@ -32,6 +33,7 @@ from fencepost.cli.replay import (
 )
 from fencepost.explain import text
 from fencepost.progress import Watch
+from fencepost.runs.axes import check_scheme_baseline
 from fencepost.runs.experiment import Experiment, keys_of, options, schemes_in
 from fencepost.runs.experiment import resolved as resolved_options
 
@@ -44,6 +46,7 @@ def explain_command(
         Path | None, typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record.")
     ] = None,
     schemes: Schemes = None,
+    baseline: BaselineScheme = None,
     top: Annotated[
         int, typer.Option(min=1, max=10_000, metavar="N", help="Lines in each table.")
     ] = 10,
@@ -89,6 +92,7 @@ def explain_command(
     outputs.check({"--json": json_file}, inputs)
     name, resolved = machines.name_of(machine), machines.resolve(machine, chosen["set"])
     keys = keys_of({name: resolved}, chosen["schemes"])
+    check_scheme_baseline(baseline, keys)
     chosen = resolved_options(chosen | {"schemes": schemes_in(keys)})
     check_machine(f"explain {name}", resolved, len(records or [""]), chosen)
     with recorded(program, records) as named:
@@ -98,6 +102,7 @@ def explain_command(
             [name for name, _ in named],
             {name: resolved},
             chosen,
+            baseline=baseline,
         )
         with Watch(console.messages(), quiet) as watch:
             found = explain.of_experiment(experiment, jobs or os.cpu_count() or 1, watch)

@@ -157,6 +157,14 @@ BaselineOption = Annotated[
         "(default: the first run).",
     ),
 ]
+BaselineScheme = Annotated[
+    str | None,
+    typer.Option(
+        "--baseline",
+        metavar="scheme=S",
+        help="The scheme that the others are compared with (default: the first).",
+    ),
+]
 AllowForcedWaits = Annotated[
     bool,
     typer.Option(

@@ -1,6 +1,7 @@
 """`fencepost whatif`: what keys of the machine change, with knees and the Pareto front."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from fencepost.cli.invocation import program_of
 from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.replay import (
     AllowCut,
+    BaselineScheme,
     Hosts,
     Jobs,
     LimitInstructions,
@@ -31,6 +33,7 @@ from fencepost.cli.replay import (
     schemes_of,
 )
 from fencepost.progress import WholeWatch
+from fencepost.runs.axes import check_scheme_baseline
 from fencepost.runs.experiment import keys_of, options, schemes_in
 from fencepost.runs.experiment import resolved as resolved_options
 from fencepost.whatif import plot, ranges, text
@@ -49,6 +52,7 @@ def whatif_command(
         ),
     ] = None,
     schemes: Schemes = None,
+    baseline: BaselineScheme = None,
     grid: Annotated[
         bool, typer.Option("--grid", help="Vary all keys together, not one at a time.")
     ] = False,
@@ -96,9 +100,10 @@ def whatif_command(
     outputs.check_svg("--plot", plot_file)
     outputs.check({"--json": json_file, "--plot": plot_file}, inputs)
     keys = keys_of({machine: machines.resolve(machine, chosen["set"])}, chosen["schemes"])
+    check_scheme_baseline(baseline, keys)
     chosen = resolved_options(chosen | {"schemes": schemes_in(keys)})
     sweeps = ranges.all_of(given[1:] if has_record else given)
-    study = Study.planned(machine, chosen, sweeps, grid)
+    study = replace(Study.planned(machine, chosen, sweeps, grid), baseline=baseline)
     for resolved in (study.resolved, *study.points.values()):
         check_machine(f"whatif {study.machine}", resolved, len(records or [""]), chosen)
     with recorded(program, records) as named:

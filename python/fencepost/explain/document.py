@@ -4,6 +4,7 @@ from typing import Any
 
 from fencepost import figures, reliability
 from fencepost.explain import causes
+from fencepost.runs.axes import baseline_scheme
 
 # Of waiting: what is nearer than this to the best may be ahead with the next start of the threads.
 NEAR = 0.01
@@ -53,10 +54,11 @@ def of_result(result: Document) -> Document:
             {scheme: runs[scheme]["accesses"] for scheme in counted}
         ).values()
     ]
+    over = baseline_scheme(result["provenance"])
     return {
         "provenance": result["provenance"],
         "runs": [_run(run) for run in runs.values()],
-        "sites": [sites[number] | _best(sites[number], next(iter(runs))) for number in order],
+        "sites": [sites[number] | _best(sites[number], over) for number in order],
         "fences": sorted(fences, key=_fence_weight, reverse=True),
         "accesses": sorted(accesses, key=_access_weight, reverse=True),
     }

@@ -164,6 +164,27 @@ class Baseline(NamedTuple):
             )
 
 
+def check_scheme_baseline(baseline: str | None, keys: Sequence[Key]) -> None:
+    """Raises `InputError` for a baseline where runs differ in their scheme alone, and none has it
+    or it names another axis."""
+    if baseline is None:
+        return
+    read = Baseline.read(baseline)
+    if read.axis != SCHEME.name:
+        raise InputError(
+            f"--baseline {baseline}: runs differ in their scheme alone here, so it has to be "
+            f"{SCHEME.name}=SCHEME"
+        )
+    read.check(keys)
+
+
+def baseline_scheme(provenance: Document) -> str:
+    """What ratios are over where runs differ in their scheme alone."""
+    baseline: str | None = provenance["baseline"]
+    schemes: list[str] = provenance["options"]["schemes"]
+    return schemes[0] if baseline is None else Baseline.read(baseline).value
+
+
 def baseline_run(run: Document, result: Document) -> Document | None:
     """The run of a result that ratios of `run` are over: the first one unless a baseline was given.
 

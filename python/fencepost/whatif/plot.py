@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from fencepost import plots
+from fencepost.runs.axes import baseline_scheme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,27 +25,30 @@ def svg(document: Document) -> str:
     figure = plots.new_figure(9.6, 3.6 * len(sweeps))
     rows = figure.subplots(len(sweeps), 2, squeeze=False)
     colours = {scheme: COLOURS[place % len(COLOURS)] for place, scheme in enumerate(schemes)}
-    key, label = _measure(document)
+    baseline = baseline_scheme(document["provenance"])
+    key, label = _measure(document, baseline)
     for (left, right), sweep in zip(rows, sweeps, strict=True):
-        _sensitivity(left, sweep, colours, key)
+        _sensitivity(left, sweep, colours, key, baseline)
         left.set(xlabel=sweep["keys"][0], ylabel=label)
         _front(right, sweep, colours, key)
         right.set(xlabel="persist buffers, KiB of storage", ylabel=label)
     return plots.svg(figure)
 
 
-def _measure(document: Document) -> tuple[str, str]:
+def _measure(document: Document, baseline: str) -> tuple[str, str]:
     """What is drawn: the speedup where there is something to compare with."""
     schemes = document["provenance"]["options"]["schemes"]
     if len(schemes) > 1:
-        return "speedup", f"speedup over {schemes[0]}"
+        return "speedup", f"speedup over {baseline}"
     return "simulated_ns", "run time (ns)"
 
 
-def _sensitivity(axes: Axes, sweep: Document, colours: dict[str, str], key: str) -> None:
+def _sensitivity(
+    axes: Axes, sweep: Document, colours: dict[str, str], key: str, baseline: str
+) -> None:
     below = -14  # of one knee's name; the next scheme's stands under it
     for scheme, colour in colours.items():
-        if key == "speedup" and scheme == next(iter(colours)):
+        if key == "speedup" and scheme == baseline:
             axes.axhline(1, color=colour, linewidth=1.2, label=scheme)
             continue
         knee = next((knee["value"] for knee in sweep["knees"] if knee["scheme"] == scheme), None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost import _core, figures, hardware_cost, machines, reliability
-from fencepost.runs.axes import Key, key_of
+from fencepost.runs.axes import Key, baseline_scheme, key_of
 from fencepost.runs.experiment import Experiment
 from fencepost.runs.schedule import Watch
 from fencepost.schemes import VOLATILE
@@ -50,6 +50,7 @@ class Study:
     is_grid: bool
     resolved: Document
     points: dict[Point, Document]  # each machine, resolved
+    baseline: str | None = None  # `scheme=SCHEME`; ratios are over the first scheme without one
 
     @classmethod
     def planned(cls, machine: str, options: Document, sweeps: list[Sweep], grid: bool) -> Study:
@@ -84,7 +85,9 @@ class Study:
         named = {point.name: machine for point, machine in self.points.items()}
         same = self._first_alike()
         keys = list(dict.fromkeys(same.values()))
-        experiment = Experiment(records, record_names, named, self.options, keys)
+        experiment = Experiment(
+            records, record_names, named, self.options, keys, baseline=self.baseline
+        )
         runs = experiment.run(jobs, watch)["runs"]
         by_key = {key_of(run): run for run in runs}
         found = {key: by_key[first] for key, first in same.items()}
@@ -94,7 +97,8 @@ class Study:
             "is_grid": self.is_grid,
         }
         groups = [self.sweeps] if self.is_grid else [(sweep,) for sweep in self.sweeps]
-        sweeps = [self._sweep(group, found) for group in groups]
+        over = baseline_scheme(provenance)
+        sweeps = [self._sweep(group, found, over) for group in groups]
         return {"provenance": provenance, "sweeps": sweeps}
 
     def _first_alike(self) -> dict[Key, Key]:
@@ -109,7 +113,9 @@ class Study:
                 alike[Key.of(point.name, scheme=scheme)] = Key.of(name, scheme=scheme)
         return alike
 
-    def _sweep(self, group: tuple[Sweep, ...], found: dict[Key, Document]) -> Document:
+    def _sweep(
+        self, group: tuple[Sweep, ...], found: dict[Key, Document], baseline: str
+    ) -> Document:
         points = list(_points(group))
         schemes = self.options["schemes"]
         runs = {
@@ -118,7 +124,7 @@ class Study:
             for scheme in schemes
         }
         entries = {
-            key: _entry(run, runs[key[0], schemes[0]], self.points[key[0]])
+            key: _entry(run, runs[key[0], baseline], self.points[key[0]])
             for key, run in runs.items()
         }
         for key, is_best in zip(entries, _front(group, entries), strict=True):

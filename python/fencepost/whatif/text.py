@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from fencepost import figures, reliability, table, terminal
+from fencepost.runs.axes import baseline_scheme
 
 Document = dict[str, Any]
 
@@ -86,12 +87,8 @@ def _values(point: Document) -> list[str]:
 
 
 def _columns(document: Document, scheme: str) -> tuple[tuple[str, str, str], ...]:
-    """What is shown of a scheme; the first one, which ratios are over, has none to itself."""
-    return COLUMNS[:1] if scheme == _baseline(document) else COLUMNS
-
-
-def _baseline(document: Document) -> str:
-    return str(document["provenance"]["options"]["schemes"][0])
+    """What is shown of a scheme; the one that ratios are over has none to itself."""
+    return COLUMNS[:1] if scheme == baseline_scheme(document["provenance"]) else COLUMNS
 
 
 def _cells(document: Document, sweep: Document, point: Document, scheme: str) -> list[str]:
