@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from fencepost import _core
+from fencepost.schemes import VOLATILE
 
 Result = dict[str, Any]
 
@@ -82,7 +83,7 @@ class Machine:
 
     name: str
     resolved: dict[str, Any]
-    scheme: str = "nopb"
+    scheme: str = VOLATILE
     text: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from fencepost import _core, machines
 from fencepost.bench import REPETITIONS, Figures, repeated
+from fencepost.schemes import VOLATILE
 
 MACHINE = "pcs-table1"
 #: How many hosts.
@@ -108,7 +109,9 @@ def _rate(hosts: int) -> float:
 def _run(hosts: int, resolved: str, messages: int) -> tuple[int, float]:
     traffic = experiment(hosts, messages)
     start = time.process_time()
-    result = json.loads(_core.traffic_measure(f"tree of {hosts} hosts", resolved, "nopb", traffic))
+    result = json.loads(
+        _core.traffic_measure(f"tree of {hosts} hosts", resolved, VOLATILE, traffic)
+    )
     seconds = time.process_time() - start
     return sum(link["messages"] for link in result["links"]), seconds
 

@@ -12,9 +12,10 @@ from fencepost import documents
 from fencepost.aarch64 import AARCH64_WORKLOADS, missing
 from fencepost.bench import FENCEPOST, REPETITIONS, Figures, record_info, repeated, seconds
 from fencepost.recording import LAUNCHER
+from fencepost.schemes import PUBLISHED
 from fencepost.tree import WORKLOADS
 
-SCHEMES = ("nopb", "pb", "pb_rf")
+SCHEMES = PUBLISHED
 MACHINE = "pcs-table1"
 #: Repetitions over arrays that stay as small as they are: 10^8 and 10^9 instructions.
 LENGTHS = (670, 6_700)

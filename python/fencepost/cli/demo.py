@@ -13,10 +13,11 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.replay import Jobs, Quiet, compare
+from fencepost.schemes import PUBLISHED
 from fencepost.tree import WORKLOADS
 
 MACHINE = "pcs-table1"
-SCHEMES = "nopb,pb,pb_rf"
+SCHEMES = ",".join(PUBLISHED)
 PROGRAM, ARGUMENTS = "fft", ["-m12", "-p8", "--flush", "clflush"]
 RECORD, RESULT, REPORT = f"{PROGRAM}.fencepost", "result.json", "report.html"
 

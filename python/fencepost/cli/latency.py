@@ -14,6 +14,7 @@ from fencepost.cli.application import app
 from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.numbers import COUNT_MAX, not_nan
 from fencepost.latency import plot, text
+from fencepost.schemes import VOLATILE
 from fencepost.traffic import Machine
 
 PATTERNS = ("random", "sequential")
@@ -35,7 +36,7 @@ def latency_command(
         list[str] | None,
         typer.Option("--mix", metavar="R:W", help="Reads to writes; repeatable. 1:0: reads only."),
     ] = None,
-    scheme: Annotated[str, typer.Option(help="nopb, pb, pb_rf or pb_adaptive.")] = "nopb",
+    scheme: Annotated[str, typer.Option(help="nopb, pb, pb_rf or pb_adaptive.")] = VOLATILE,
     threads: Annotated[
         int | None, typer.Option(min=1, help="Threads that make the load (default: the cores).")
     ] = None,

@@ -18,6 +18,7 @@ from fencepost.recordings import record_alike
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import Row, near
 from fencepost.runs.experiment import options, resolved
+from fencepost.schemes import VOLATILE
 from fencepost.tree import EXPERIMENTS
 from fencepost.validation import Comparison, Findings
 from fencepost.validation.persist import ARENA, READS, record_program
@@ -111,8 +112,8 @@ def record(lab: Lab) -> None:
 
 def _regions(lab: Lab, record: Path, memory: str) -> list[dict[str, Any]]:
     lab.log(f"replaying {record.stem} on {MACHINE}, {memory}")
-    chosen = resolved(options(["nopb"], [], place=SELECTORS[memory]))
-    [run] = lab.replayed(record, {MACHINE: lab.resolved(MACHINE)}, ["nopb"], chosen)
+    chosen = resolved(options([VOLATILE], [], place=SELECTORS[memory]))
+    [run] = lab.replayed(record, {MACHINE: lab.resolved(MACHINE)}, [VOLATILE], chosen)
     regions: list[dict[str, Any]] = run["regions"]
     return regions
 

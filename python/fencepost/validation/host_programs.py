@@ -13,6 +13,7 @@ from typing import Any
 from fencepost.recordings import record_alike
 from fencepost.rows.lab import Lab
 from fencepost.runs.experiment import options, resolved
+from fencepost.schemes import VOLATILE
 from fencepost.tree import BUILD, EXPERIMENTS
 
 MACHINE = "gem5-o3"
@@ -92,5 +93,5 @@ def _replay(record: Path, resolved: Resolved, lab: Lab) -> dict[str, dict[str, A
 
 def _regions_on(machines: Resolved, record: Path, pm: str, lab: Lab) -> dict[str, Regions]:
     lab.log(f"replaying {record.stem}, --pm {pm}, machines: {len(machines)}")
-    runs = lab.replayed(record, machines, ["nopb"], resolved(options(["nopb"], [pm])))
+    runs = lab.replayed(record, machines, [VOLATILE], resolved(options([VOLATILE], [pm])))
     return {run["machine"]: run["regions"] for run in runs}

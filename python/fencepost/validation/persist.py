@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from fencepost import schemes
 from fencepost.figures import Run
 from fencepost.recordings import record_alike
 from fencepost.rows.lab import Lab
@@ -28,9 +29,9 @@ Document = dict[str, Any]
 ARENA = "range:0x200000000000-0x210000000000"
 XPOINT = "optane-like"
 SCHEMES = {
-    "pcs-table1-0sw": ["nopb"],
-    "pcs-table1": ["nopb", "pb", "pb_rf"],
-    XPOINT: ["nopb"],
+    "pcs-table1-0sw": [schemes.VOLATILE],
+    "pcs-table1": list(schemes.PUBLISHED),
+    XPOINT: [schemes.VOLATILE],
 }
 QUICK = ("pcs-table1-0sw", XPOINT)
 
@@ -161,7 +162,7 @@ def _module_rows(lab: Lab, points: list[Point], chase: Path) -> list[Row]:
         for point in points
         if (point.machine, point.instruction, point.lines, point.heat) == (XPOINT, "clwb", 1, "hot")
     ]
-    [run] = _runs(lab, chase, XPOINT, ["nopb"])
+    [run] = _runs(lab, chase, XPOINT, [schemes.VOLATILE])
     ours = {
         f"{name} read": region["simulated_ns"] / count
         for (name, count), region in zip(READS.items(), run["regions"], strict=True)

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from fencepost.schemes import VOLATILE
+
 LINE_BYTES = 64
 SLOT_BYTES = 16  # of a CXL flit; a message's header takes one, a line four more
 FLIT_SLOTS = 4
@@ -54,7 +56,7 @@ def path(machine: Machine, scheme: str) -> Path:
     far = {"there": bridge + 2 * write_hop + stages + controller}
     far["back"] = answer + 2 * answer_hop + stages + bridge
     places, place_time = None, 0.0
-    if scheme != "nopb":
+    if scheme != VOLATILE:
         buffer = machine["switch"]["persist_buffer"]
         access = 2 * buffer["tag_access_ns"] + buffer["data_access_ns"]
         # Drains pass the switch's pipeline again, and so do their acknowledgements.

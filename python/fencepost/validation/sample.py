@@ -13,11 +13,12 @@ from fencepost.arguments import DEFAULT_SAMPLE
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import FULL_DETAIL, Row, near
 from fencepost.runs.experiment import options, resolved
+from fencepost.schemes import PUBLISHED, VOLATILE
 from fencepost.tree import WORKLOADS
 from fencepost.validation import Comparison, Findings
 
 MACHINE = "pcs-table1"
-SCHEMES = ["nopb", "pb", "pb_rf"]
+SCHEMES = list(PUBLISHED)
 DENSE = "200k:20k:20k"  # the programs are short: denser than where --sample stands alone
 PLANS = (DENSE, DEFAULT_SAMPLE)
 
@@ -121,14 +122,14 @@ def _replay(lab: Lab, record: Path, sample: str | None) -> list[Run]:
 def _rows(pair: Pair) -> Iterator[Row]:
     scheme = pair.whole["scheme"]
     yield _row(pair, f"run time, {scheme}", "simulated_ns", pair.whole_baseline, "ns")
-    if scheme != "nopb":
+    if scheme != VOLATILE:
         yield _row(pair, f"speed-up of {scheme}", "speedup", pair.whole_baseline)
         return
     for count in COUNTS:
         truth, ours = (run[count]["count"] for run in (pair.whole, pair.sample))
         allowed = max(COUNT_PART * truth, FEW)
         point = _condition(pair.point, pair.plan)
-        values = ("sample", point, f"{count}s, nopb", truth, ours, allowed)
+        values = ("sample", point, f"{count}s, {VOLATILE}", truth, ours, allowed)
         yield near(*values, quality=FULL_DETAIL, machine=MACHINE)
 
 

@@ -11,6 +11,7 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.measure.group import group
 from fencepost.measure.persist import measurement, plot, text
+from fencepost.schemes import VOLATILE
 
 ROUNDS_MAX = 100_000
 THREADS_MAX = 64
@@ -44,7 +45,7 @@ def persist_command(
         str | None,
         typer.Option(metavar="MACHINE", help="Record the same program and replay it there."),
     ] = None,
-    scheme: Annotated[str, typer.Option(help="Scheme of the simulated machine.")] = "nopb",
+    scheme: Annotated[str, typer.Option(help="Scheme of the simulated machine.")] = VOLATILE,
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Change a key of that machine."),
@@ -61,7 +62,7 @@ def persist_command(
     outputs.check_svg("--plot", plot_file)
     inputs = [path for path in (file, machines.file_of(simulate) if simulate else None) if path]
     outputs.check({"--json": json_file, "--plot": plot_file}, inputs)
-    if simulate is None and (sets or scheme != "nopb"):
+    if simulate is None and (sets or scheme != VOLATILE):
         raise InputError("--scheme and --set change a simulated machine: name one by --simulate")
     allowed = sorted(os.sched_getaffinity(0))
     if cpu is not None and cpu not in allowed:

@@ -20,6 +20,7 @@ from fencepost.measure.stream.program import Libraries
 from fencepost.measure.topology import nodes
 from fencepost.measure.topology.document import Topology
 from fencepost.measure.topology.tree import as_list, listed
+from fencepost.schemes import VOLATILE
 
 REPETITIONS_MAX = 1000
 ELEMENTS_LEAST = 1024
@@ -97,7 +98,7 @@ def stream_command(
         str | None,
         typer.Option(metavar="MACHINE", help="Record the same program and replay it there."),
     ] = None,
-    scheme: Annotated[str, typer.Option(help="Scheme of the simulated machine.")] = "nopb",
+    scheme: Annotated[str, typer.Option(help="Scheme of the simulated machine.")] = VOLATILE,
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Change a key of that machine."),
@@ -141,7 +142,7 @@ def stream_command(
         path for path in (against_file, machines.file_of(simulate) if simulate else None) if path
     ]
     outputs.check({"--json": json_file, "--csv": csv_file, "--plot": plot_file}, inputs)
-    if simulate is None and (sets or place or simulate_elements or scheme != "nopb"):
+    if simulate is None and (sets or place or simulate_elements or scheme != VOLATILE):
         raise InputError(
             "--scheme, --set, --place and --simulate-elements are of a simulated machine: name one "
             "by --simulate"

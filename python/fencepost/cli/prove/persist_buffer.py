@@ -17,10 +17,10 @@ from fencepost.cli.numbers import not_nan
 from fencepost.cli.prove import options, shown
 from fencepost.cli.prove.group import group
 from fencepost.cli.prove.mutants import kill
+from fencepost.schemes import EVERY
 
 CATALOGUE: dict[str, Any] = json.loads(_core.prove_catalogue())
 BOUNDS: dict[str, Any] = CATALOGUE["bounds"]
-SCHEMES = ("nopb", "pb", "pb_rf", "pb_adaptive")
 TOPOLOGIES = ("single", "chain", "shared")
 
 
@@ -63,7 +63,7 @@ def prove(
     schemes: Annotated[
         list[str] | None,
         typer.Option(
-            "--scheme", metavar="S", help=f"{', '.join(SCHEMES)}; repeatable (default: pb)."
+            "--scheme", metavar="S", help=f"{', '.join(EVERY)}; repeatable (default: pb)."
         ),
     ] = None,
     topology: Annotated[
@@ -154,8 +154,8 @@ def _refuse_options(context: typer.Context) -> None:
 def _check_drain_policy(bounds: dict[str, Any], schemes: list[str]) -> None:
     """Refuses a threshold and a preset that no exploration would look at."""
     for name in schemes:
-        if name not in SCHEMES:
-            raise InputError(there_is_no("scheme", name, list(SCHEMES)))
+        if name not in EVERY:
+            raise InputError(there_is_no("scheme", name, list(EVERY)))
     for key in ("threshold", "preset"):
         if key in bounds and "pb_rf" not in schemes:
             raise InputError(f"--{key}: only pb_rf has one, and --scheme is {', '.join(schemes)}")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from fencepost.figures import Value
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells
+from fencepost.schemes import EVERY, VOLATILE
 from fencepost.studies.primitives.benchmark import LOGS, OPERATIONS, X86_64, Benchmark
 from fencepost.studies.primitives.topic import Topic, known, number, table
 from fencepost.studies.study import Part
@@ -22,7 +23,6 @@ STRUCTURE = "rbt"
 READS = (10, 90)
 SIZES = ("small", "large")
 QUICK_OPERATIONS = 2_000
-BUFFERED = ("nopb", "pb", "pb_rf", "pb_adaptive")
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Fabric:
 
 
 FABRICS = (
-    Fabric("no switch", "pcs-table1-0sw", "nopb"),
-    *(Fabric(f"1 switch, {scheme}", "pcs-table1", scheme) for scheme in BUFFERED),
-    *(Fabric(f"2 switches, {scheme}", "pcs-table1-2sw", scheme) for scheme in BUFFERED),
+    Fabric("no switch", "pcs-table1-0sw", VOLATILE),
+    *(Fabric(f"1 switch, {scheme}", "pcs-table1", scheme) for scheme in EVERY),
+    *(Fabric(f"2 switches, {scheme}", "pcs-table1-2sw", scheme) for scheme in EVERY),
 )
 
 
