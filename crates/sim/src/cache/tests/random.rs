@@ -308,8 +308,6 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
-
     #[test]
     fn c501_no_store_is_lost_none_is_read_late_and_nothing_is_promised_too_early(
         shape in 0..SHAPES,
