@@ -107,8 +107,30 @@ def test_device_memory(fencepost, kind, counts):
     assert done.stdout.splitlines()[0] == f"a line of device memory, {kind}: {counts}"
 
 
-def test_device_memory_has_bounds_of_its_own(fencepost):
-    done = fencepost("prove", "coherence", "--device-memory", "bias", "--devices", 1)
-    assert done.returncode == 2 and "leave the other bounds out" in done.stderr
-    done = fencepost("prove", "coherence", "--device-memory", "hdm")
+@pytest.mark.parametrize(
+    "bound",
+    [
+        ["--devices", 1],
+        ["--devices", 2],
+        ["--cores", 1],
+        ["--lines", 1],
+        ["--transactions", 2],
+        ["--request", "RdOwn"],
+        ["--without-symmetry"],
+    ],
+)
+def test_device_memory_has_bounds_of_its_own(fencepost_here, bound):
+    done = fencepost_here("prove", "coherence", "--device-memory", "bias", *bound)
+    assert done.returncode == 2 and f": leave {bound[0]} out" in done.stderr
+    assert "one device" in done.stderr and done.stdout == ""
+
+
+def test_every_bound_that_is_not_explored_is_named(fencepost_here):
+    bounds = ["--devices", 2, "--cores", 1]
+    done = fencepost_here("prove", "coherence", "--device-memory", "bias", *bounds)
+    assert done.returncode == 2 and "leave --devices, --cores out" in done.stderr
+
+
+def test_kinds_of_device_memory_are_two(fencepost_here):
+    done = fencepost_here("prove", "coherence", "--device-memory", "hdm")
     assert done.returncode == 2 and "it has to be bias or back-invalidate" in done.stderr

@@ -85,6 +85,8 @@ def prove_coherence(
         "device_memory": _kind(device_memory),
     }
     bounds = {key: value for key, value in given.items() if value is not None}
+    if device_memory is not None and len(bounds) > 1:
+        raise InputError(_unexplored(bounds))
     if mutant is not None:
         if bounds or memory_gib is not None or jobs is not None:
             raise InputError("a mutant has bounds of its own and is small; leave the others out")
@@ -102,6 +104,15 @@ def _kind(device_memory: str | None) -> str | None:
     if device_memory not in (None, *KINDS):
         raise InputError(f"--device-memory {device_memory}: it has to be {' or '.join(KINDS)}")
     return device_memory and device_memory.replace("-", "_")
+
+
+def _unexplored(bounds: dict[str, Any]) -> str:
+    named = {"requests": "--request", "symmetry": "--without-symmetry"}
+    others = [named.get(key, f"--{key}") for key in bounds if key != "device_memory"]
+    return (
+        "device memory is explored with one device, its host and one line, all of their accesses:"
+        f" leave {', '.join(others)} out"
+    )
 
 
 def _print(report: dict[str, Any], memory: int, json_file: Path | None) -> None:
