@@ -43,6 +43,7 @@ ROUNDS_MAX = len(STUDENT) + 1
 SLOWER, NOT_COMPARED = 1, 2
 
 PROVE = ("prove", *prove.BOUNDS, "--jobs", "1", "--quiet")
+COHERENCE = ("prove", *prove.COHERENCE, "--jobs", "1", "--quiet")
 
 #: How long a version takes for a row, in seconds.
 Timer = Callable[[Version], float]
@@ -132,6 +133,7 @@ def rows() -> Iterator[tuple[str, Callable[[Path], Timer]]]:
         yield f"fabric.hosts_{hosts}", lambda _, hosts=hosts: _fabric(hosts)
     yield "crash.hashmap_8mb", _crash
     yield "prove.one_processor", lambda _: _said("prove", PROVE)
+    yield "coherence.one_processor", lambda _: _said("coherence", COHERENCE)
 
 
 def _recorded(program: replay.Program, folder: Path) -> Timer:

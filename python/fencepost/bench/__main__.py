@@ -39,6 +39,7 @@ def main(output: Path) -> None:
             "fabric": fabric.measure(),
             "crash": crash.measure(folder),
             "prove": prove.measure(folder),
+            "coherence": prove.measure_coherence(folder),
             "study": study.measure(folder),
         }
     document["noise"] = {"before": before, "after": noise.measure()}

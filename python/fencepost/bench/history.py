@@ -28,8 +28,9 @@ def line(document: Figures) -> dict[str, str]:
         for name, item in document["crash"].items()
     }
     figures |= {
-        f"prove.{name}.transitions_per_second": item["transitions_per_second"]
-        for name, item in document["prove"].items()
+        f"{what}.{name}.transitions_per_second": item["transitions_per_second"]
+        for what in ("prove", "coherence")
+        for name, item in document[what].items()
     }
     noise = max(document["noise"][when]["spread"] for when in ("before", "after"))
     named = {"commit": _commit(), "processor": document["host"]["processor"]}

@@ -59,18 +59,23 @@ def _costs(document: Figures) -> list[str]:
     crashes = [
         f"{item['images_per_minute']:,.0f} images a minute" for item in document["crash"].values()
     ]
-    proofs = [
-        f"{item['transitions_per_second'] / 1e6:.2f} million transitions a second on "
-        f"{item['processors']} processor{'' if item['processors'] == 1 else 's'}"
-        for item in document["prove"].values()
-    ]
     return [
         f"- Memory by the length of the record: {', '.join(lengths)}.",
         f"- Recording: {'; '.join(records)}.",
         f"- Crash images of an 8 MB pool, made and checked: {', '.join(crashes)}.",
-        f"- Protocol exploration with two hosts: {', '.join(proofs)}.",
+        f"- Protocol exploration with two hosts: {_proofs(document['prove'])}.",
+        f"- Exploration of coherence with two devices and two cores: "
+        f"{_proofs(document['coherence'])}.",
         "- The fabric alone; a message counts once for each link that it crosses:\n",
     ]
+
+
+def _proofs(proofs: Figures) -> str:
+    return ", ".join(
+        f"{item['transitions_per_second'] / 1e6:.2f} million transitions a second on "
+        f"{item['processors']} processor{'' if item['processors'] == 1 else 's'}"
+        for item in proofs.values()
+    )
 
 
 def _fabric(fabric: Figures) -> list[str]:

@@ -1,7 +1,7 @@
 """The speed of `fencepost prove`: exact transitions in a second, on one processor and on all.
 
-Two hosts instead of three, and the other bounds as they are: some seconds, with a set of states
-that is far larger than any cache.
+Of the persist buffer two hosts instead of three, and the other bounds as they are; of coherence two
+devices and two cores: some seconds each, with a set of states that is far larger than any cache.
 """
 
 import json
@@ -12,19 +12,25 @@ from pathlib import Path
 from fencepost.bench import FENCEPOST, REPETITIONS, Figures, repeated
 
 BOUNDS = ("--hosts", "2", "--scheme", "pb")
+COHERENCE = ("coherence", "--devices", "2", "--cores", "2")
 
 
 def measure(folder: Path) -> Figures:
     """`transitions_per_second` on one processor and on `processors`, with what was explored."""
     return {
-        "one_processor": _explored(folder, 1),
-        "all_processors": _explored(folder, os.cpu_count() or 1),
+        "one_processor": _explored(folder, "prove", BOUNDS, 1),
+        "all_processors": _explored(folder, "prove", BOUNDS, os.cpu_count() or 1),
     }
 
 
-def _explored(folder: Path, jobs: int) -> Figures:
+def measure_coherence(folder: Path) -> Figures:
+    """The same of coherence, on one processor."""
+    return {"one_processor": _explored(folder, "prove coherence", COHERENCE, 1)}
+
+
+def _explored(folder: Path, title: str, bounds: tuple[str, ...], jobs: int) -> Figures:
     file = folder / "prove.json"
-    command = [str(FENCEPOST), "prove", *BOUNDS, "--jobs", str(jobs), "--quiet"]
+    command = [str(FENCEPOST), "prove", *bounds, "--jobs", str(jobs), "--quiet"]
     rates, found = [], {}
     for _ in range(REPETITIONS):
         subprocess.run([*command, "--json", str(file)], check=True, stdout=subprocess.DEVNULL)
@@ -32,7 +38,7 @@ def _explored(folder: Path, jobs: int) -> Figures:
         rates.append(found["transitions"] / found["seconds"])
     figures = repeated(rates, "transitions_per_second")
     print(
-        f"prove on {jobs} processor{'' if jobs == 1 else 's'}: "
+        f"{title} on {jobs} processor{'' if jobs == 1 else 's'}: "
         f"{figures['transitions_per_second'] / 1e6:.2f} million transitions a second "
         f"(repetitions within {figures['transitions_per_second_spread']:.0%})",
         flush=True,

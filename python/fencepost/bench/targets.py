@@ -64,6 +64,8 @@ def targets(document: Figures) -> Iterator[Target]:
     name = "million transitions of the protocol a second, one processor"
     yield Target(name, rates["one_processor"] / 1e6, 1)
     yield Target("... on all processors", rates["all_processors"] / 1e6, 4)
+    rate = document["coherence"]["one_processor"]["transitions_per_second"]
+    yield Target("million transitions of coherence a second, one processor", rate / 1e6, 1)
     for name, figures in document["record"].items():
         bound = figures["slowdown_max"]
         yield Target(f"recording {name}, times native", figures["slowdown"], bound, at_most=True)
