@@ -12,6 +12,7 @@ from fencepost.studies.type2 import pictures
 from fencepost.studies.type2.points import (
     DEVICE,
     MACHINE,
+    MANY,
     Burst,
     bandwidth,
     elapsed,
@@ -50,7 +51,9 @@ class HostMemory(Topic):
         "Bursts of 16 requests, each for a line of its own anywhere in 32 MiB, from the first "
         "request to the last answer. A core of the other socket emulates the device: NC reads by "
         "non-temporal loads, CS reads by loads, NC writes by non-temporal stores, CO writes by "
-        "stores. SimCXL's two rows set the absolute scale: calibrated, not measured."
+        "stores. SimCXL's two rows set the absolute scale: calibrated, not measured. "
+        f"The ceiling of the load generator is that of {MANY:,} writes: sixteen are all issued "
+        "before the first is answered, so their bandwidth would be a latency."
     )
     page = ACCESSES_PAGE
 

@@ -53,6 +53,14 @@ class Type2(CellStudy):
         lab.log(_BY_NAME[part].part.title)
         return [row for row in _BY_NAME[part].rows(lab) if lab.wants(row.condition)]
 
+    def opening(self, parts: Iterable[str], runs: Cells, lab: Lab) -> str:
+        """The introduction, and how many rows about accesses hold that were held out."""
+        if lab.conditions is not None:
+            return self.introduction
+        timed = [_BY_NAME[part] for part in parts if not isinstance(_BY_NAME[part], Reclaim)]
+        rows = [row for topic in timed for row in topic.rows(lab)]
+        return self.introduction + held_out(rows)
+
     def sections(self, part: Part, rows: list[Row], runs: Cells, lab: Lab) -> list[Section]:
         """One with the topic's tables and pictures, unless single rows are wanted."""
         topic = _BY_NAME[part.name]
@@ -61,6 +69,18 @@ class Type2(CellStudy):
         if lab.conditions is not None:
             return [Section(*of, page=topic.page)]
         return [Section(*of, topic.tables(lab), topic.pictures(lab), page=topic.page)]
+
+
+def held_out(rows: Iterable[Row]) -> str:
+    """The share of rows that hold, of those about latency and bandwidth that were held out."""
+    known = [row for row in rows if row.is_held_out and None not in (row.ours, row.expected)]
+    if not known:
+        return ""
+    hold = sum(row.holds for row in known)
+    return (
+        f"Of the {len(known)} held-out rows about latency and bandwidth, {hold} hold: "
+        f"{hold / len(known):.0%}.\n"
+    )
 
 
 TYPE2 = Type2()
