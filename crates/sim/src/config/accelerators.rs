@@ -2,8 +2,8 @@
 //! coherence engine.
 
 use super::fabric::{Bias, InterleaveConfig};
-use super::topology::{Connection, DeviceId, EdgeId, Topology, Vertex};
-use super::wiring::{Wiring, offer};
+use super::topology::{Connection, DeviceId, Edge, EdgeId, Topology, Vertex};
+use super::wiring::{Wiring, normalised, offer};
 use crate::kernel::link::FlitFormat;
 use crate::message::{MessageClass, back_invalidate, cache};
 
@@ -71,6 +71,17 @@ fn check_back_invalidation(wiring: &mut Wiring<'_>, topology: &Topology, edge: E
     }
 }
 
+/// Notes a fault where an edge is written.
+fn fault_at_edge(wiring: &mut Wiring<'_>, edge: &Edge, message: String) {
+    let fabric = wiring.fabric;
+    let (list, edges) = match edge.connection {
+        Connection::Link => ("edges", &fabric.edges),
+        Connection::Local => ("local_edges", &fabric.local_edges),
+    };
+    let index = edges.iter().position(|text| normalised(text) == edge.name).expect("it was read from there");
+    wiring.fault_at(list, index, message);
+}
+
 /// Notes what is wrong with the link of one.
 fn check_link(wiring: &mut Wiring<'_>, topology: &Topology, device: DeviceId) {
     let index = device.0 as usize - topology.accelerators.start;
@@ -78,7 +89,9 @@ fn check_link(wiring: &mut Wiring<'_>, topology: &Topology, device: DeviceId) {
     let edges = &topology.devices[device.0 as usize].upstream;
     if edges.len() > 1 {
         let message = format!("{name} is connected {} times; the coherence engine has one port", edges.len());
-        return wiring.fault_at("accelerators", index, message);
+        // The last of them was one too many.
+        let extra = topology.edge(edges[edges.len() - 1]);
+        return fault_at_edge(wiring, extra, message);
     }
     let Some(edge) = edges.first().copied() else { return };
     match (topology.edge(edge).from, topology.edge(edge).connection) {
@@ -86,10 +99,11 @@ fn check_link(wiring: &mut Wiring<'_>, topology: &Topology, device: DeviceId) {
             let switch = topology.name(Vertex::Switch(switch));
             let message =
                 format!("{name} lies behind {switch}, and no switch carries CXL.cache; connect it to a host directly");
-            wiring.fault_at("accelerators", index, message);
+            fault_at_edge(wiring, topology.edge(edge), message);
         }
         (_, Connection::Local) => {
-            wiring.fault_at("accelerators", index, format!("{name} needs a CXL link; a local edge is none"));
+            let message = format!("{name} needs a CXL link; a local edge is none");
+            fault_at_edge(wiring, topology.edge(edge), message);
         }
         _ => {
             let credits = topology.link_config(edge).map(|link| link.credits);

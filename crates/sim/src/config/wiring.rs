@@ -352,7 +352,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// An edge's text with single spaces around its arrow, as edges are named.
-fn normalised(edge: &str) -> String {
+pub(super) fn normalised(edge: &str) -> String {
     edge.split("->").map(str::trim).collect::<Vec<_>>().join(" -> ")
 }
 

@@ -21,7 +21,7 @@ fn no_switch_carries_cxl_cache() {
     let error = resolve(&format!("extends = \"agilex-type2\"\ndescription = \"a test\"\n{behind}\n"), &[])
         .expect_err("it cannot be");
     assert!(
-        error.contains("type2 lies behind a, and no switch carries CXL.cache; connect it to a host directly"),
+        error.contains("mine.toml:6: fabric.edges: type2 lies behind a, and no switch carries CXL.cache; connect it to a host directly"),
         "{error}"
     );
 }
@@ -51,10 +51,13 @@ fn an_accelerator_has_memory_and_an_engine() {
 #[test]
 fn an_accelerator_has_one_link_of_its_own() {
     let error = with("[fabric]\nedges = [\"host0 -> type3\"]\nlocal_edges = [\"host0 -> type2\"]").expect_err("no");
-    assert!(error.contains("type2 needs a CXL link; a local edge is none"), "{error}");
+    assert!(error.contains("mine.toml:5: fabric.local_edges: type2 needs a CXL link; a local edge is none"), "{error}");
     let hosts = "[fabric]\nhosts = [\"host0\", \"host1\"]\nedges = [\"host0 -> type3\", \"host0 -> type2\", \"host1 -> type2\"]";
     let error = with(hosts).expect_err("no");
-    assert!(error.contains("type2 is connected 2 times; the coherence engine has one port"), "{error}");
+    assert!(
+        error.contains("mine.toml:5: fabric.edges: type2 is connected 2 times; the coherence engine has one port"),
+        "{error}"
+    );
 }
 
 #[test]
