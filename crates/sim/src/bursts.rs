@@ -195,6 +195,12 @@ impl Bursts {
         match &self.requester {
             Requester::Device { name, access, observes, barrier } => {
                 let device = accelerator(machine, name)?;
+                if *access == DeviceAccess::NcPWrite && self.memory == *name {
+                    return Err(format!(
+                        "nc_p_write pushes a line of the host's memory into its last level, and {name} is the home of \
+                         its own: use nc_write"
+                    ));
+                }
                 let config = machine.type2.as_ref().expect("an accelerator has its table");
                 let cache = if self.memory == *name { config.device_memory_cache } else { config.host_memory_cache };
                 let room = u64::from(cache.size_kib) * 1024 / LINE_BYTES;

@@ -34,6 +34,7 @@ SETTLING_INTERVALS, MEASURED_INTERVALS = 16, 2
 
 # What is measured of accelerators: requests, and where their lines are found.
 REQUESTS = ("nc_read", "cs_read", "co_read", "nc_write", "co_write", "nc_p_write")
+OF_HOST_MEMORY = ("nc_p_write",)  # what it pushes, the host is the home of
 HOST_MEMORY_PLACES = ("own_cache", "last_level", "memory")
 DEVICE_MEMORY_PLACES = ("own_cache", "memory")
 
@@ -166,7 +167,8 @@ def coherent_points(machine: Machine) -> list[tuple[str, str, str, str]]:
     points = []
     for name in machine.resolved["fabric"].get("accelerators", []):
         for memory, places in (("dram", HOST_MEMORY_PLACES), (name, DEVICE_MEMORY_PLACES)):
-            points += [(name, memory, access, place) for access in REQUESTS for place in places]
+            requests = [one for one in REQUESTS if memory == "dram" or one not in OF_HOST_MEMORY]
+            points += [(name, memory, access, place) for access in requests for place in places]
     return points
 
 

@@ -53,6 +53,8 @@ def _coherent(points: list[Document]) -> Iterator[str]:
                 if point["access"] == access
             }
             yield "\t".join([f"{access:10}", *(f"{of[place]:10.1f}" for place in places)])
+        if memory == device:
+            yield f"nc_p_write pushes lines of the host's memory alone: of {memory}, use nc_write"
 
 
 def has_gaps(document: Document) -> bool:

@@ -211,13 +211,14 @@ impl Accelerator {
                 self.touch_own(line, context);
                 self.answer(asked, fill, context);
             }
-            DeviceAccess::NcWrite | DeviceAccess::NcPWrite => {
+            DeviceAccess::NcWrite => {
                 self.own_line(line).line.write_memory(super::engine::written_at(now));
                 #[cfg(test)]
                 self.log_write(line, super::engine::written_at(now));
                 self.own_tags.remove(line);
                 self.write_own(line, Busy::Write(asked), context);
             }
+            DeviceAccess::NcPWrite => unreachable!("lines of host memory are pushed alone"),
             DeviceAccess::FlushHostMemoryCache | DeviceAccess::FlushDeviceMemoryCache => {
                 unreachable!("a flush of a cache is one of its lines")
             }
