@@ -55,7 +55,7 @@ pub fn prove(model: &Model, means: Means, observe: &mut dyn FnMut(&Progress) -> 
     if let Some(memory) = &model.device_memory {
         let (exploration, visited) = device_memory::explore(memory, model.looks, means, observe);
         let onward = |words: &Words<1>, next: &mut Onward<1>| device_memory::onward(memory, words, next);
-        return report(model, exploration, &visited, onward, |found| device_memory::tell(memory, found));
+        return report(model, exploration, &visited, onward, observe, |found| device_memory::tell(memory, found));
     }
     match bits(model.sizes()).div_ceil(64) {
         1 => with_words::<1>(model, means, observe),
@@ -75,25 +75,29 @@ fn with_words<const K: usize>(
     let expander = Expander::new(model);
     let (exploration, visited) = explore_and_keep::<_, K>(&expander, means, observe);
     let onward = |words: &Words<K>, next: &mut Onward<K>| expander.onward(words, next);
-    report(model, exploration, &visited, onward, |found| tell(model, &expander, found))
+    report(model, exploration, &visited, onward, observe, |found| tell(model, &expander, found))
 }
 
-/// What an exploration found, and what cannot come to rest in what it has seen.
+/// What an exploration found, and what cannot come to rest in what it has seen. `observe` may end that search too.
 fn report<const K: usize>(
     model: &Model,
     exploration: Exploration<K>,
     visited: &Visited<K>,
     onward: impl Fn(&Words<K>, &mut Onward<K>) -> Ends,
+    observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     tell: impl Fn(&Counterexample<K>) -> Vec<String>,
 ) -> Report {
     let started = Instant::now();
     let is_through = exploration.counterexample.is_none() && exploration.ended_early.is_none();
-    let stranded = || {
-        let index = first_stranded(visited, onward)?;
-        Some(Counterexample::to(visited, (index, PROGRESS.name, None)))
-    };
-    let looks_for_stranded = is_through && model.looks.at(&PROGRESS);
-    let found = exploration.counterexample.or_else(|| looks_for_stranded.then(stranded).flatten());
+    let (mut found, mut ended_early) = (exploration.counterexample, exploration.ended_early);
+    if is_through && model.looks.at(&PROGRESS) {
+        match first_stranded(visited, onward, &mut || observe(&exploration.progress)) {
+            ControlFlow::Continue(index) => {
+                found = index.map(|index| Counterexample::to(visited, (index, PROGRESS.name, None)));
+            }
+            ControlFlow::Break(()) => ended_early = Some(EndedEarly::Stopped),
+        }
+    }
     let story = |found: &Counterexample<K>| Story {
         predicate: found.predicate,
         says: about(found.predicate),
@@ -104,6 +108,6 @@ fn report<const K: usize>(
         progress: exploration.progress,
         progress_seconds: started.elapsed().as_secs_f64(),
         counterexample: found.as_ref().map(story),
-        ended_early: exploration.ended_early,
+        ended_early,
     }
 }
