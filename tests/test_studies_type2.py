@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from fencepost import coherent, machines
 from fencepost._core import InputError
 from fencepost.evidence import Lab
 from fencepost.rows.row import SET
+from fencepost.studies.type2.device_memory import DeviceMemory
+from fencepost.studies.type2.peers import Peers
 from fencepost.studies.type2.points import MACHINE
 from fencepost.studies.type2.published import figures
 from fencepost.studies.type2.reclaim.topic import Reclaim
-from fencepost.studies.type2.study import TOPICS
+from fencepost.studies.type2.study import TOPICS, held_out
 from fencepost.studies.type2.topic import row
 from fencepost.traffic import Machine
 from installed import Fencepost
@@ -87,6 +90,8 @@ def test_bursts_that_cannot_be_are_refused() -> None:
     of = machine()
     with pytest.raises(InputError, match='no accelerator "type3"; there are type2'):
         coherent.bursts(of, coherent.device("type3", "nc_read"), "memory")
+    with pytest.raises(InputError, match="nc_p_write pushes a line of the host's memory"):
+        coherent.bursts(of, coherent.device("type2", "nc_p_write"), "memory", memory="type2")
     with pytest.raises(InputError, match="has room for 2048 lines, and not for 524288"):
         coherent.bursts(of, coherent.device("type2", "nc_read"), "own_cache")
     with pytest.raises(InputError, match="there is no memory `pm`"):
@@ -107,7 +112,12 @@ def test_latency_measures_accelerators(fencepost: Fencepost, tmp_path: Path) -> 
     options = ["--delay", "20000", "--mix", "1:0", "--measure-us", "20", "-q", "--threads", "2"]
     done = fencepost("latency", MACHINE, *options, "--json", data, check=True)
     assert "Measuring requests of type2 to dram (in ns)" in done.stdout
+    assert (
+        "nc_p_write pushes lines of the host's memory alone: of type2, use nc_write" in done.stdout
+    )
     points = json.loads(data.read_text())["coherent"]
+    pushed = {one["memory"] for one in points if one["access"] == "nc_p_write"}
+    assert pushed == {"dram"}
     by_place = {
         (one["memory"], one["access"], one["found_in"]): one["latency_ns"] for one in points
     }
@@ -117,3 +127,21 @@ def test_latency_measures_accelerators(fencepost: Fencepost, tmp_path: Path) -> 
     assert hit < last_level < memory
     for one in points:
         assert sum(one["parts_ns"].values()) == pytest.approx(one["latency_ns"])
+
+
+def test_the_share_of_held_out_rows_is_that_of_the_rows() -> None:
+    ratio = partial(row, "D2D write latency", "device bias over host bias, DMC hit")
+    assert held_out([ratio(-69.9), ratio(-70.1), ratio(-60.0), ratio(0.0, is_set=True)]) == (
+        "Of the 3 held-out rows about latency and bandwidth, 2 hold: 67%.\n"
+    )
+    assert held_out([]) == ""
+
+
+def test_pictures_show_what_is_moved_against_its_size(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, lambda _: None, True)
+    drawn = {**Peers().pictures(lab), **DeviceMemory().pictures(lab)}
+    assert list(drawn) == ["type2-peers.svg", "type2-device-memory.svg", "type2-host-to-device.svg"]
+    for picture in drawn.values():
+        assert picture.svg.startswith("<?xml") and "</svg>" in picture.svg
+        # Text is drawn as text, or its letters are named by comments.
+        assert all(f"<!-- {label} -->" in picture.svg for label in ("64 B", "64 KiB", "GB/s"))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.studies.study import Part
+from fencepost.studies.type2 import pictures
 from fencepost.studies.type2.points import (
     DEVICE,
     DEVICE_BIAS,
@@ -22,6 +24,13 @@ from fencepost.studies.type2.topic import ACCESSES_PAGE, Topic, over, row
 # As many lines as the device's cache of its memory has room for.
 CACHED = 32 << 10
 CORES = 16
+# The device's, by their names in the study.
+OF_DEVICE = {
+    "NC-read": "nc_read",
+    "CS-read": "cs_read",
+    "NC-write": "nc_write",
+    "CO-write": "co_write",
+}
 ACCESSES = {"ld": "load", "nt-ld": "nt_load", "st": "store", "nt-st": "nt_store"}
 
 
@@ -113,3 +122,32 @@ class DeviceMemory(Topic):
             row("H2D latency after NC-P", "LLC", over(elapsed(pushed), elapsed(memory))),
             row("H2D bandwidth after NC-P", "LLC", bandwidth(pushed_rate) / bandwidth(memory_rate)),
         ]
+
+    def pictures(self, lab: Lab) -> dict[str, Picture]:
+        """What so many bytes take in memory: of the device by bias, of the host by device."""
+        of_device = [
+            pictures.Line(
+                pictures.bursts_of_size("device", access, DEVICE, sets),
+                f"C{color}",
+                None if sets else name,
+                "--" if sets else "-",
+            )
+            for color, (name, access) in enumerate(OF_DEVICE.items())
+            for sets in ((), (DEVICE_BIAS,))
+        ]
+        of_host = [
+            pictures.Line(
+                pictures.bursts_of_size("own", access, memory),
+                f"C{color}",
+                name if memory == DEVICE else None,
+                "-" if memory == DEVICE else "--",
+            )
+            for color, (name, access) in enumerate(ACCESSES.items())
+            for memory in (DEVICE, EXPANDER)
+        ]
+        device = "The device to its own memory, in host bias (lines) and device bias (dashes)"
+        host = "A core to the memory of the Type-2 device (lines) and a Type-3 device (dashes)"
+        return {
+            **pictures.against_size(lab, "type2-device-memory.svg", device, of_device),
+            **pictures.against_size(lab, "type2-host-to-device.svg", host, of_host),
+        }

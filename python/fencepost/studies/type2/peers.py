@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.studies.study import Part
+from fencepost.studies.type2 import pictures
 from fencepost.studies.type2.host_memory import ALONE
 from fencepost.studies.type2.points import (
     DEVICE,
     Burst,
+    Point,
     Transfer,
     bandwidth,
     elapsed,
@@ -74,3 +79,19 @@ class Peers(Topic):
             not_modelled(STORE, "DOCA", why),
             not_modelled("saturated bandwidth", "RDMA", why),
         ]
+
+    def pictures(self, lab: Lab) -> dict[str, Picture]:
+        """What so many bytes take by each way to the device, and by the device's own."""
+        ways: dict[str, Sequence[Point]] = {
+            "stores of a core": pictures.bursts_of_size("own", "store", DEVICE),
+            "registers, written": pictures.transfers_of_size("mmio_write"),
+            "registers, read": pictures.transfers_of_size("mmio_read"),
+            "DMA": pictures.transfers_of_size("dma"),
+            "DMA of the device": pictures.transfers_of_size("device_dma"),
+        }
+        lines = [
+            pictures.Line(points, f"C{color}", name)
+            for color, (name, points) in enumerate(ways.items())
+        ]
+        title = "Bytes moved at once: stores to the Type-2 device, and a PCIe device"
+        return pictures.against_size(lab, "type2-peers.svg", title, lines)
