@@ -54,6 +54,8 @@ def test_a_story_is_told(fencepost):
         ),
         (["coherence", "--mutant", "nil"], "there is no mutant `nil`; there are: all, "),
         (["coherence", "--mutant", "all", "--cores", 1], "a mutant has bounds of its own"),
+        (["coherence", "--litmus", "sbb"], "there is no litmus test `sbb`; "),
+        (["coherence", "--litmus", "sb", "--cores", 1], "a litmus test has bounds of its own"),
         (["--entries", 1, "coherence"], "--entries: options stand behind `coherence`"),
     ],
 )
@@ -72,6 +74,38 @@ def test_too_little_memory_proves_nothing(fencepost):
 def test_all_is_listed(fencepost):
     shown = fencepost("prove", "coherence", "--list", check=True).stdout
     assert "single_writer" in shown and "snoop-passes-go" in shown
+
+
+def test_litmus_tests_across_devices_and_cores(fencepost, tmp_path):
+    done = fencepost("prove", "coherence", "--litmus", "all", "--json", "l.json", check=True)
+    document = json.loads((tmp_path / "l.json").read_text())
+    tests = {test["name"]: test for test in document["litmus"]}
+    assert document["hold"] == document["of"] == len(tests)
+    assert done.stdout.splitlines()[-1] == f"{len(tests)} of {len(tests)} hold"
+    usual = {"mp-device", "sb", "lb", "2+2w", "corr-device", "wrc-barrier", "iriw-barrier"}
+    assert usual <= set(tests)
+    for test in tests.values():
+        outcomes = test["outcomes"]
+        assert not [outcome for outcome in test["forbidden"] if outcome in outcomes]
+        assert all(outcome in outcomes for outcome in test["relaxed"])
+        # Whatever makes a test forbid something is needed: without it, that comes back.
+        for broken in test["broken"]:
+            assert broken["reaches"] or not test["forbidden"]
+        has_barrier = any("barrier" in thread["does"] for thread in test["threads"])
+        assert has_barrier == ("barriers-do-not-wait" in [one["name"] for one in test["broken"]])
+    [agents] = [{thread["by"] for thread in tests["iriw-barrier"]["threads"]}]
+    assert agents == {"device 0", "device 1", "core 0", "core 1"}
+
+
+def test_one_litmus_test_is_told(fencepost):
+    done = fencepost("prove", "coherence", "--litmus", "sb-barrier", check=True)
+    told = done.stdout.splitlines()
+    threads = "device 0: write x = 1; barrier; read y || core 0: write y = 1; read x"
+    assert told[0] == f"sb-barrier: {threads}"
+    assert told[1].endswith(": 01 10 11")
+    assert "      00 is forbidden, and never reached" in told
+    assert "      barriers-do-not-wait: 00 is reached" in told
+    assert told[-1] == "1 of 1 hold"
 
 
 @pytest.mark.slow

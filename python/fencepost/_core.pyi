@@ -17,6 +17,7 @@ __all__ = [
     "bursts_measure",
     "coherence_bounds",
     "coherence_catalogue",
+    "coherence_litmus",
     "coherence_mutant",
     "compressed_bytes",
     "lines_of_regions",
@@ -149,6 +150,9 @@ def coherence_bounds(
 
 def coherence_mutant(name: str, observe: Callable[[str], None]) -> str:
     """Explores a broken variant in its own bounds until its predicate breaks; gives the same."""
+
+def coherence_litmus(name: str) -> str:
+    """What the litmus test `name` comes to, with its broken variants, as JSON."""
 
 def coherence_catalogue() -> str:
     """`predicates`, `mutants` and the default `bounds` of the exploration, as JSON."""

@@ -55,7 +55,7 @@ mod _core {
     #[pymodule_export]
     use super::prove::{prove_bounds, prove_catalogue, prove_mutant};
     #[pymodule_export]
-    use super::prove_coherence::{coherence_bounds, coherence_catalogue, coherence_mutant};
+    use super::prove_coherence::{coherence_bounds, coherence_catalogue, coherence_litmus, coherence_mutant};
     #[pymodule_export]
     use super::record::{OpenRecord, record_info};
     #[pymodule_export]

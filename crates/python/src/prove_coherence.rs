@@ -2,12 +2,13 @@
 
 use fencepost_checker::coherence::bounds::Bounds;
 use fencepost_checker::coherence::mutants::{self, Mutant};
-use fencepost_checker::coherence::{predicates, prove};
+use fencepost_checker::coherence::{litmus, predicates, prove};
 use fencepost_checker::exploration::Means;
+use fencepost_sim::device::type2::litmus::ALL as LITMUS_TESTS;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-use crate::faults::input;
+use crate::faults::{caught, input};
 use crate::prove::observed;
 
 /// What is explored within `bounds` (JSON), as JSON; the rest as for `prove_bounds`.
@@ -32,12 +33,20 @@ pub fn coherence_mutant(py: Python<'_>, name: &str, observe: Py<PyAny>) -> PyRes
     observed(py, name, &observe, |tell| prove::prove(&model, means, tell))
 }
 
-/// All predicates, all mutants and the default bounds, as JSON.
+/// What the litmus test `name` comes to, with its broken variants, as JSON.
+#[pyfunction]
+pub fn coherence_litmus(py: Python<'_>, name: &str) -> PyResult<String> {
+    let test = litmus::named(name).map_err(input)?;
+    caught(|| name.to_owned(), || Ok(json!(py.detach(|| litmus::explore(test))).to_string()))
+}
+
+/// All predicates, all mutants, the names of the litmus tests and the default bounds, as JSON.
 #[pyfunction]
 pub fn coherence_catalogue() -> String {
     let predicate = |predicate: &predicates::Predicate| json!({"name": predicate.name, "says": predicate.says});
     let mutant = |mutant: &Mutant| json!({"name": mutant.name, "does": mutant.does, "predicate": mutant.predicate});
     let all: Vec<Value> = predicates::ALL.iter().map(predicate).collect();
     let mutants: Vec<Value> = mutants::ALL.iter().map(mutant).collect();
-    json!({"predicates": all, "mutants": mutants, "bounds": Bounds::default()}).to_string()
+    let tests: Vec<&str> = LITMUS_TESTS.iter().map(|test| test.name).collect();
+    json!({"predicates": all, "mutants": mutants, "litmus": tests, "bounds": Bounds::default()}).to_string()
 }

@@ -8,6 +8,7 @@
 pub mod bounds;
 pub mod device_memory;
 mod expand;
+pub mod litmus;
 pub mod model;
 pub mod mutants;
 mod packing;

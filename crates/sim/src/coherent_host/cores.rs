@@ -243,7 +243,7 @@ impl CoherentHost {
             CoreAccess::NtStore => (home.line.memory, None),
             CoreAccess::Flush => return,
         };
-        self.log.push(crate::device::type2::burst::Observed { line, version, read_from });
+        self.log.push(crate::device::type2::burst::Observed { core, line, version, read_from });
     }
 
     /// Sends a message by the bridge.

@@ -228,13 +228,14 @@ impl CoherentHost {
     #[cfg(test)]
     fn log_remote(&mut self, line: LineAddress, served: &Pending, version: Version) {
         let data = self.remotes[&line].line.data;
+        let crate::device::type2::host_side::Requester::Core(core, _) = served.requester else { return };
         let (version, read_from) = match served.access {
             Some(CoreAccess::Load | CoreAccess::NtLoad) => (data, Some(served.trail.stack.start())),
             Some(CoreAccess::Store) => (data, None),
             Some(CoreAccess::NtStore) => (version, None),
             Some(CoreAccess::Flush) | None => return,
         };
-        self.log.push(crate::device::type2::burst::Observed { line, version, read_from });
+        self.log.push(crate::device::type2::burst::Observed { core, line, version, read_from });
     }
 
     fn remote_goes_on(&mut self, line: LineAddress, context: &mut Context<'_>) {

@@ -15,6 +15,7 @@ from fencepost.cli.exit_codes import CHECK_FAILED
 from fencepost.cli.numbers import not_nan
 from fencepost.cli.prove import options, shown
 from fencepost.cli.prove.group import group
+from fencepost.cli.prove.litmus import examine
 from fencepost.cli.prove.mutants import kill
 from fencepost.plural import many
 
@@ -53,6 +54,14 @@ def prove_coherence(
             help="A line of the device's own memory instead: bias or back-invalidate.",
         ),
     ] = None,
+    litmus: Annotated[
+        str | None,
+        typer.Option(
+            "--litmus",
+            metavar="NAME|all",
+            help="Outcomes of a litmus test across devices and cores. See --list.",
+        ),
+    ] = None,
     mutant: options.Mutant = None,
     list_all: options.ListAll = False,
     memory_gib: Annotated[
@@ -87,6 +96,13 @@ def prove_coherence(
     bounds = {key: value for key, value in given.items() if value is not None}
     if device_memory is not None and len(bounds) > 1:
         raise InputError(_unexplored(bounds))
+    if litmus is not None:
+        if bounds or mutant is not None or memory_gib is not None or jobs is not None:
+            raise InputError(
+                "a litmus test has bounds of its own and is small; leave the others out"
+            )
+        examine(litmus, CATALOGUE["litmus"], _core.coherence_litmus, json_file)
+        return
     if mutant is not None:
         if bounds or memory_gib is not None or jobs is not None:
             raise InputError("a mutant has bounds of its own and is small; leave the others out")
@@ -158,6 +174,8 @@ def _list() -> None:
     for predicate in CATALOGUE["predicates"]:
         table.add_row(predicate["name"], predicate["says"])
     terminal.print_table(console.output(), table)
+    console.output().print()
+    console.output().print("litmus tests: " + ", ".join(CATALOGUE["litmus"]))
     table = Table("mutant", "killed by", Column("does", overflow="fold"), box=None)
     for broken in CATALOGUE["mutants"]:
         table.add_row(broken["name"], broken["predicate"], broken["does"])

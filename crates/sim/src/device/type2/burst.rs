@@ -33,6 +33,8 @@ pub struct Running<K> {
 #[cfg(test)]
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
+    /// Which core of the host it was, if it was one.
+    pub core: usize,
     /// The line.
     pub line: LineAddress,
     /// What was read or written.

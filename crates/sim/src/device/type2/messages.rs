@@ -1,7 +1,7 @@
 //! What CXL.cache says: requests, snoops and responses, by the names of the CXL 3.1 specification (section 3.2.4).
 
 /// A part of a line that a write can carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
     /// Some of its bytes.
     Some,
@@ -17,7 +17,7 @@ pub trait Payload: Copy + PartialEq {
 }
 
 /// The state of a line in a cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CacheState {
     /// Not there.
     #[default]
@@ -47,7 +47,7 @@ impl CacheState {
 }
 
 /// D2H requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Request {
     /// Reads the line as it is now, and keeps nothing.
     RdCurr,
@@ -122,7 +122,7 @@ impl Request {
 }
 
 /// H2D requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Snoop {
     /// The line is to be shared or given up.
     SnpData,
@@ -138,7 +138,7 @@ impl Snoop {
 }
 
 /// D2H responses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SnoopResponse {
     /// There was nothing.
     RspIHitI,
@@ -175,7 +175,7 @@ impl SnoopResponse {
 }
 
 /// H2D responses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Response {
     /// The request is globally observed; this is the line's state now.
     Go(CacheState),
@@ -219,7 +219,7 @@ impl Response {
 }
 
 /// Data that a device sends because the host pulled them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pulled<D> {
     /// The data.
     pub data: D,

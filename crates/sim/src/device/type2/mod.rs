@@ -13,6 +13,7 @@ pub mod config;
 pub mod dcoh;
 pub mod device_memory;
 pub mod host_side;
+pub mod litmus;
 pub mod messages;
 pub mod rules;
 pub mod steps;

@@ -232,12 +232,12 @@ impl Accelerator {
     #[cfg(test)]
     pub(super) fn log_read(&mut self, line: LineAddress, trail: &Trail, version: Option<Version>) {
         let version = version.unwrap_or(self.own(line).line.data);
-        self.log.push(Observed { line, version, read_from: Some(trail.stack.start()) });
+        self.log.push(Observed { core: 0, line, version, read_from: Some(trail.stack.start()) });
     }
 
     #[cfg(test)]
     pub(super) fn log_write(&mut self, line: LineAddress, version: Version) {
-        self.log.push(Observed { line, version, read_from: None });
+        self.log.push(Observed { core: 0, line, version, read_from: None });
     }
 
     #[cfg(test)]

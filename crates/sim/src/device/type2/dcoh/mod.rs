@@ -8,7 +8,7 @@ use super::messages::{CacheState, Part, Payload, Pulled, Request, Response, Snoo
 use super::rules::Rules;
 
 /// What a transaction waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Waits<D> {
     /// All that there is to come.
     All,
@@ -27,7 +27,7 @@ pub enum Waits<D> {
 }
 
 /// A transaction of the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transaction<D> {
     /// What was asked.
     pub request: Request,
@@ -36,7 +36,7 @@ pub struct Transaction<D> {
 }
 
 /// A line of host memory at the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Line<D> {
     /// The copy's state.
     pub state: CacheState,
@@ -47,7 +47,7 @@ pub struct Line<D> {
 }
 
 /// What a message leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome<D> {
     /// Nothing that others see.
     Nothing,

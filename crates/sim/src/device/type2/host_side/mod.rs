@@ -13,7 +13,7 @@ use super::messages::{CacheState, Part, Payload, Request, Response, Snoop};
 use super::rules::Rules;
 
 /// The line in the last-level cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LastLevel<D> {
     /// Not there.
     Nothing,
@@ -24,7 +24,7 @@ pub enum LastLevel<D> {
 }
 
 /// What the directory knows of a device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Holds {
     /// It has no copy.
     #[default]
@@ -36,7 +36,7 @@ pub enum Holds {
 }
 
 /// What of an answer to a snoop is still to come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Awaited {
     /// Nothing.
     #[default]
@@ -50,7 +50,7 @@ pub enum Awaited {
 }
 
 /// A device as the home agent sees it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Device {
     /// What it may have.
     pub holds: Holds,
@@ -59,7 +59,7 @@ pub struct Device {
 }
 
 /// What a core waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reads the line.
     Load,
@@ -77,7 +77,7 @@ impl Access {
 }
 
 /// A core and its own cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Core<D> {
     /// The copy's state.
     pub state: CacheState,
@@ -88,7 +88,7 @@ pub struct Core<D> {
 }
 
 /// What is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Requester {
     /// A device, with its request.
     Device(usize, Request),
@@ -97,7 +97,7 @@ pub enum Requester {
 }
 
 /// What a request waits for that is being served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// Answers to snoops.
     Snooping,
@@ -108,7 +108,7 @@ pub enum Phase {
 }
 
 /// A request that is being served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Service<D> {
     /// Whose.
     pub requester: Requester,
@@ -122,7 +122,7 @@ pub struct Service<D> {
 }
 
 /// A line of the host's memory, with room for `N` devices and `M` cores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Line<D, const N: usize, const M: usize> {
     /// What memory holds.
     pub memory: D,
@@ -137,7 +137,7 @@ pub struct Line<D, const N: usize, const M: usize> {
 }
 
 /// A message to a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Output<D> {
     /// A snoop.
     Snoop(usize, Snoop),
@@ -148,7 +148,7 @@ pub enum Output<D> {
 }
 
 /// What a step of the home agent leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// Nothing that others see.
     Nothing,
