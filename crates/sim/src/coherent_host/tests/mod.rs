@@ -4,6 +4,8 @@ mod litmus;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
+use std::panic::catch_unwind;
 use std::path::Path;
 
 use super::{CoreAccess, Socket};
@@ -159,7 +161,7 @@ fn device_memory_has_the_values_that_coherence_allows() {
     let tiny = ["type2.device_memory_cache.size_kib=1"];
     for machine in [machine(&tiny), machine(&[tiny[0], "fabric.bias.type2=\"device\""]), snooping_machine(1, &tiny)] {
         for writes_around in [false, true] {
-            let system = shared_device_memory(&machine, LINES, writes_around);
+            let system = shared_device_memory(&machine, LINES, writes_around, 120, &mut Random::new(3));
             let stats = system.stats();
             if machine.type2.as_ref().is_some_and(|type2| type2.snoop_filter.is_some()) {
                 for (counter, least) in [("snoops", 10), ("evictions", 10), ("conflicts", 1)] {
@@ -196,7 +198,7 @@ fn any_machine_that_snoops_has_the_values_that_coherence_allows() {
         ]);
         let machine = machine(&sets.iter().map(String::as_str).collect::<Vec<_>>());
         let writes_around = one_of(&[0, 1]) == 1;
-        shared_device_memory(&machine, 12, writes_around);
+        shared_device_memory(&machine, 12, writes_around, 120, &mut Random::new(3));
     }
 }
 
@@ -207,11 +209,17 @@ fn programs_are_not_replayed_where_the_device_snoops() {
     assert!(error.contains("type2 snoops its host") && error.contains("give its memory a bias"), "{error}");
 }
 
-fn shared_device_memory(machine: &Machine, lines_of_set: u64, writes_around: bool) -> System {
+/// So many rounds of bursts of the device and of both sockets at once, at the device's memory.
+fn shared_device_memory(
+    machine: &Machine,
+    lines_of_set: u64,
+    writes_around: bool,
+    rounds: u32,
+    random: &mut Random,
+) -> System {
     let first = own_memory(machine);
     let mut system = System::with_coherence(machine).expect("it can be built");
-    let mut random = Random::new(3);
-    for _ in 0..120 {
+    for _ in 0..rounds {
         let mut lines = |most: u64| -> Vec<LineAddress> {
             (0..=random.below(most)).map(|_| LineAddress(first + random.below(lines_of_set) * 16)).collect()
         };
@@ -320,28 +328,115 @@ fn a_barrier_waits_until_writes_are_globally_observed() {
     assert!((reads(true) - behind.max(reads(false))).abs() < 1e-6);
 }
 
-/// Two devices and the cores of two sockets, all at the same lines at once: every read is of a version that was the
-/// newest at some time while it was under way, nothing written is lost, and at rest all copies are alike.
+const TWO_DEVICES: [&str; 2] = [
+    "fabric.accelerators=[\"type2\", \"second\"]",
+    "fabric.edges=[\"host0 -> type3\", \"host0 -> type2\", \"host0 -> second\"]",
+];
+
 #[test]
 fn values_are_those_that_coherence_allows() {
+    let tiny = ["type2.host_memory_cache.size_kib=1", "type2.transactions=6"];
+    let machine = machine(&[TWO_DEVICES, tiny].concat());
+    let system = shared_host_memory(&machine, &[TYPE2, DeviceId(2)], 60, &mut Random::new(7));
+    let stats = system.stats();
+    for (counter, least) in [("host0.requests", 500), ("host0.snoops", 100), ("type2.engine.evictions", 10)] {
+        assert!(stats.counter(counter) > least, "{counter}: {}", stats.counter(counter));
+    }
+}
+
+#[test]
+fn values_on_random_machines_are_those_that_coherence_allows() {
+    on_random_machines(0..100);
+}
+
+#[test]
+#[ignore = "takes minutes: make slow-tests"]
+fn values_on_a_thousand_random_machines_are_those_that_coherence_allows() {
+    on_random_machines(100..1100);
+}
+
+/// Devices at work at their host's memory and at their own, with cores of both sockets, on a machine for each seed.
+fn on_random_machines(seeds: Range<u64>) {
+    let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
+    for seed in seeds {
+        let mut random = Random::new(seed);
+        let sets = random_sets(&mut random);
+        let said = catch_unwind(|| {
+            let machine = machine(&sets.iter().map(String::as_str).collect::<Vec<_>>());
+            let mut random = Random::new(seed);
+            let count = machine.fabric.accelerators.len();
+            let at_host = shared_host_memory(&machine, &[TYPE2, DeviceId(2)][..count], 6, &mut random);
+            let writes_around = random.below(2) == 1;
+            let at_device = shared_device_memory(&machine, 12, writes_around, 6, &mut random);
+            [at_host.stats(), at_device.stats()]
+        });
+        let Ok(stats) = said else { panic!("seed {seed}: {sets:#?}") };
+        for counter in ["host0.requests", "host0.snoops", "type2.engine.evictions", "type2.engine.asked_for_bias"] {
+            *counted.entry(counter).or_default() += stats.iter().map(|stats| stats.counter(counter)).sum::<u64>();
+        }
+    }
+    assert!(counted.values().all(|count| *count > 100), "{counted:?}");
+}
+
+/// A machine with one or two devices whose stages, caches, links and credits are of any size.
+fn random_sets(random: &mut Random) -> Vec<String> {
+    let mut one_of = |values: &[u64]| values[random.below(values.len() as u64) as usize];
+    let mut sets = Vec::new();
+    if one_of(&[0, 1]) == 1 {
+        sets.extend(TWO_DEVICES.map(str::to_owned));
+    }
+    sets.extend(["issue", "generator", "lookup", "read", "fill", "port"].map(|stage| {
+        let least = u64::from(stage == "issue");
+        format!("type2.{stage}_cycles={}", one_of(&[0, 1, 5, 40]).max(least))
+    }));
+    let transactions = one_of(&[1, 2, 6, 64]);
+    sets.push(format!("type2.transactions={transactions}"));
+    sets.push(format!("type2.clock_ghz={}", ["0.05", "0.4", "3.0"][one_of(&[0, 1, 2]) as usize]));
+    for cache in ["host_memory_cache", "device_memory_cache"] {
+        sets.push(format!("type2.{cache}={{size_kib={}, ways={}}}", one_of(&[1, 1, 4]), one_of(&[1, 2, 16])));
+    }
+    for class in ["d2h_request", "d2h_response", "d2h_data", "h2d_request"] {
+        sets.push(format!("link.{class}_credits={}", one_of(&[1, 2, 9])));
+    }
+    for class in ["h2d_response", "h2d_data"] {
+        sets.push(format!("link.{class}_credits={}", transactions + one_of(&[0, 1, 9])));
+    }
+    for class in ["request", "request_with_data", "no_data_response", "data_response"] {
+        sets.push(format!("link.{class}_credits={}", one_of(&[1, 2, 9])));
+    }
+    sets.push(format!("link.bandwidth_gb_per_s={}", one_of(&[1, 16, 63])));
+    sets.push(format!("link.latency_ns={}", one_of(&[0, 25, 300])));
+    sets.push(format!("socket_link.latency_ns={}", one_of(&[0, 115, 700])));
+    let snoops = one_of(&[0, 0, 0, 1]) == 1 && sets[0] != TWO_DEVICES[0];
+    if snoops {
+        sets.extend([
+            "fabric.bias.type2=\"back_invalidate\"".to_owned(),
+            "link.flit_format=\"256_byte\"".to_owned(),
+            format!("link.back_invalidate_snoop_credits={}", one_of(&[1, 2, 9])),
+            format!("link.back_invalidate_response_credits={}", one_of(&[1, 2, 9])),
+            format!("type2.snoop_filter={{size_kib=1, ways={}}}", one_of(&[1, 2, 16])),
+        ]);
+    } else {
+        sets.push(format!("fabric.bias.type2=\"{}\"", ["host", "device"][one_of(&[0, 1]) as usize]));
+        let formats = ["68_byte", "256_byte", "256_byte_latency_optimised"];
+        sets.push(format!("link.flit_format=\"{}\"", formats[one_of(&[0, 1, 2]) as usize]));
+    }
+    sets
+}
+
+/// So many rounds of bursts of devices and of the cores of two sockets, all at the same lines at once: every read is of
+/// a version that was the newest at some time while it was under way, nothing written is lost, and at rest all copies
+/// are alike.
+fn shared_host_memory(machine: &Machine, devices: &[DeviceId], rounds: u32, random: &mut Random) -> System {
     const LINES: u64 = 12;
-    let sets = [
-        "fabric.accelerators=[\"type2\", \"second\"]",
-        "fabric.edges=[\"host0 -> type3\", \"host0 -> type2\", \"host0 -> second\"]",
-        "type2.host_memory_cache.size_kib=1",
-        "type2.transactions=6",
-    ];
-    let machine = machine(&sets);
-    let devices = [TYPE2, DeviceId(2)];
-    let mut system = System::with_coherence(&machine).expect("it can be built");
-    let mut random = Random::new(7);
-    for _ in 0..60 {
+    let mut system = System::with_coherence(machine).expect("it can be built");
+    for _ in 0..rounds {
         let mut lines = |most: u64| -> Vec<LineAddress> {
             (0..=random.below(most)).map(|_| LineAddress(random.below(LINES) * 16)).collect()
         };
         let of_agents = [lines(12), lines(12), lines(12), lines(12)];
         let mut one_of = |count: u64| random.below(count) as usize;
-        for (device, lines) in devices.into_iter().zip(of_agents.clone()) {
+        for (device, lines) in devices.iter().copied().zip(of_agents.clone()) {
             let kind = [
                 DeviceAccess::NcRead,
                 DeviceAccess::CsRead,
@@ -367,19 +462,16 @@ fn values_are_those_that_coherence_allows() {
         while system.step() != Stepped::Nowhere {}
         assert!(system.is_idle(), "{:?}", system.waiting());
         let logs: Vec<Observed> = devices
-            .into_iter()
-            .flat_map(|device| system.accelerator(device).log.clone())
+            .iter()
+            .flat_map(|device| system.accelerator(*device).log.clone())
             .chain(system.coherent_host(HOST).log.clone())
             .collect();
         check_reads(&logs);
         for line in (0..LINES).map(|number| LineAddress(number * 16)) {
-            check_copies(&system, &devices, line, newest(&logs, line));
+            check_copies(&system, devices, line, newest(&logs, line));
         }
     }
-    let stats = system.stats();
-    for (counter, least) in [("host0.requests", 500), ("host0.snoops", 100), ("type2.engine.evictions", 10)] {
-        assert!(stats.counter(counter) > least, "{counter}: {}", stats.counter(counter));
-    }
+    system
 }
 
 fn newest(log: &[Observed], line: LineAddress) -> Version {
