@@ -118,6 +118,11 @@ def test_one_litmus_test_is_told(fencepost):
             "2342696 states, 12842189 transitions, depth 54",
         ),
         pytest.param(
+            "--devices 1 --cores 1 --lines 2 --transactions 2",
+            "18145492 states, 115606467 transitions, depth 55",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
             "--devices 1 --cores 2 --lines 2 --transactions 1",
             "35261861 states, 248360667 transitions, depth 59",
             marks=pytest.mark.exhaustive,

@@ -82,15 +82,15 @@ pub fn named(name: &str) -> Result<&'static Litmus, String> {
 
 /// Explores a test and its broken variants.
 pub fn explore(test: &'static Litmus) -> Report {
-    let sound = Explored { test, rules: Rules::SOUND, barriers_wait: true }.from_all_starts();
+    let sound = Explored { test, rules: Rules::SOUND, barriers_wait: true }.of_all_starts();
     let needs_barriers = test.has_barriers() && !test.forbidden.is_empty();
     let barriers = needs_barriers.then(|| {
-        let broken = Explored { test, rules: Rules::SOUND, barriers_wait: false }.from_all_starts();
+        let broken = Explored { test, rules: Rules::SOUND, barriers_wait: false }.of_all_starts();
         let does = "devices do not wait at barriers";
         Broken { name: BARRIERS_DO_NOT_WAIT, does, reaches: test.forbidden_of(&broken.outcomes) }
     });
     let mutants = mutants::ALL.iter().filter(|_| !test.forbidden.is_empty()).map(|mutant| {
-        let broken = Explored { test, rules: mutant.rules, barriers_wait: true }.from_all_starts();
+        let broken = Explored { test, rules: mutant.rules, barriers_wait: true }.of_all_starts();
         Broken { name: mutant.name, does: mutant.does, reaches: test.forbidden_of(&broken.outcomes) }
     });
     let mutants = mutants.filter(|broken| !broken.reaches.is_empty());
@@ -231,7 +231,7 @@ impl World {
 }
 
 impl Explored {
-    fn from_all_starts(&self) -> Found {
+    fn of_all_starts(&self) -> Found {
         let mut found = Found::default();
         Start::ALL.into_iter().for_each(|start| self.explore(start, &mut found));
         found
