@@ -87,7 +87,7 @@ impl RecordedService {
             return Err(input(format!("there are {} operations", self.service.operations.len())));
         }
         let facts = py.detach(|| self.known(codec));
-        serde_json::to_string(&wanted(&self.service, &LINUX_6_2, &facts, &operations)).map_err(input)
+        serde_json::to_string(&wanted(&self.service, &facts, &operations)).map_err(input)
     }
 
     fn sample(&self, py: Python<'_>, compressor: &str, class: &str, count: usize) -> PyResult<Vec<Vec<u8>>> {

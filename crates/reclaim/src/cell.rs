@@ -4,9 +4,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::linux::memory::{Counts, Limit, Memory};
-use crate::linux::preset::{Preset, preset};
-use crate::linux::watermarks::fitting_memory;
-use crate::linux::zswap::pool_pages_per_page;
+use crate::linux::preset::preset;
+use crate::linux::watermarks::memory_for;
 use crate::page::{CLASSES, Class, Codec, Facts};
 use crate::recorded::Service;
 use crate::service::caches::{Caches, Size};
@@ -22,8 +21,10 @@ pub struct Cell {
     pub linux: String,
     /// zswap's compressor.
     pub compressor: Codec,
-    /// Pages of memory for anonymous pages and the pool; none: all that is wanted.
-    pub memory_pages: Option<u32>,
+    /// Anonymous pages that have room, beside the high mark; none: all that there are.
+    pub resident_pages: Option<u32>,
+    /// Whether zswap's pool takes some of that room, or has memory of its own.
+    pub pool_in_limit: bool,
     /// Whether zswap is on; without it pages go to the swap device.
     pub zswap: bool,
     /// Whether an expander, which takes pages as they are, stands in its place.
@@ -75,13 +76,40 @@ pub struct Measured {
     pub misses_per_operation: f64,
     pub link_bytes: u64,
     pub link_gb_per_s: f64,
-    /// Mean of the operations at p99 and above, in ns.
-    pub slow: FxHashMap<&'static str, f64>,
+    /// By cause, in ns: what the operations at p99 and above went into.
+    pub slow: FxHashMap<&'static str, Slow>,
     pub frames: u32,
     pub pool_pages: u32,
     pub limit_pages: u32,
+    pub shared_pages: u32,
+    pub frames_saved: u32,
     pub ksm_scans: u64,
     pub counts: Counts,
+}
+
+/// Of the slow operations, how much of one cause each has, in ns.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "the names say it, units last")]
+pub struct Slow {
+    pub mean_ns: f64,
+    pub p50_ns: Nanoseconds,
+    pub p90_ns: Nanoseconds,
+    pub p99_ns: Nanoseconds,
+    pub max_ns: Nanoseconds,
+}
+
+impl Slow {
+    fn of(mut times: Vec<Nanoseconds>) -> Self {
+        times.sort_unstable();
+        let at = |part: f64| times[((times.len() as f64 * part) as usize).min(times.len() - 1)];
+        Self {
+            mean_ns: times.iter().map(|&time| time as f64).sum::<f64>() / times.len() as f64,
+            p50_ns: at(0.5),
+            p90_ns: at(0.9),
+            p99_ns: at(0.99),
+            max_ns: at(1.0),
+        }
+    }
 }
 
 impl Cell {
@@ -96,10 +124,10 @@ impl Cell {
             return Err("the sequence names operations that are not recorded, or none".into());
         }
         let limit = Limit {
-            pages: self.memory_pages.unwrap_or(u32::MAX / 2),
+            pages: self.resident_pages.map_or(u32::MAX / 2, memory_for),
             has_zswap: self.zswap,
             keeps_whole: self.keeps_whole,
-            pool_in_device: self.costs.pool_in_device,
+            pool_in_limit: self.pool_in_limit,
         };
         let addresses = service.pages.iter().map(|page| page.address).collect();
         let is_loaded = |page: u32| service.pages[page as usize].is_loaded;
@@ -128,8 +156,9 @@ impl Cell {
         latencies.sort_unstable_by_key(|&(latency, _)| latency);
         let at = |part: f64| ((latencies.len() as f64 * part) as usize).min(latencies.len() - 1);
         let slow = &latencies[at(0.99)..];
-        let mean_of = |cause: usize| slow.iter().map(|(_, stack)| stack[cause] as f64).sum::<f64>() / slow.len() as f64;
+        let of_cause = |cause: usize| Slow::of(slow.iter().map(|(_, stack)| stack[cause]).collect());
         let elapsed = outcome.elapsed as f64;
+        let shared = memory.shared();
         let (accesses, misses) = outcome.last_level;
         let count = latencies.len() as f64;
         Ok(Measured {
@@ -147,10 +176,12 @@ impl Cell {
             misses_per_operation: misses as f64 / count,
             link_bytes: outcome.link_bytes,
             link_gb_per_s: outcome.link_bytes as f64 / elapsed,
-            slow: CAUSES.iter().enumerate().map(|(number, &(_, name))| (name, mean_of(number))).collect(),
+            slow: CAUSES.iter().enumerate().map(|(number, &(_, name))| (name, of_cause(number))).collect(),
             frames: memory.frames(),
             pool_pages: memory.pool_pages(),
-            limit_pages: self.memory_pages.unwrap_or(0),
+            limit_pages: self.resident_pages.map_or(0, memory_for),
+            shared_pages: shared.0,
+            frames_saved: shared.1,
             ksm_scans: outcome.scans,
             counts: memory.counts,
         })
@@ -178,23 +209,17 @@ pub struct Wanted {
     pub anonymous_pages: u32,
     /// Of these, the ones that operations touch.
     pub touched_pages: u32,
-    /// The least memory in which zswap holds all pages that there is no room for: [`fitting_memory`].
-    pub fitting_pages: u32,
 }
 
 /// What memory a service wants that does these operations, which are recorded ones.
 #[must_use]
-pub fn wanted(service: &Service, preset: &Preset, facts: &[Option<Facts>], operations: &[u32]) -> Wanted {
-    let pages = pages_after(service, facts, operations);
-    let anonymous_pages = pages.len() as u32;
-    let per_page = pool_pages_per_page(preset, pages.iter()).unwrap_or(1.0);
+pub fn wanted(service: &Service, facts: &[Option<Facts>], operations: &[u32]) -> Wanted {
     let mut touched: Vec<usize> = touches(service, operations).filter(|&page| facts[page].is_some()).collect();
     touched.sort_unstable();
     touched.dedup();
     Wanted {
-        anonymous_pages,
+        anonymous_pages: pages_after(service, facts, operations).len() as u32,
         touched_pages: touched.len() as u32,
-        fitting_pages: fitting_memory(preset, anonymous_pages, per_page),
     }
 }
 
@@ -218,7 +243,6 @@ pub fn classes(pages: &[Facts]) -> FxHashMap<Class, usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::preset::LINUX_6_2;
     use crate::page::PAGE;
     use crate::recorded::{Operation, ServicePage, Touch};
 
@@ -240,16 +264,20 @@ mod tests {
     }
 
     #[test]
-    fn memory_has_room_for_what_is_inserted_too() {
+    fn slow_operations_have_quantiles_of_each_cause() {
+        let slow = Slow::of((0..1000).rev().collect());
+        let expected = Slow { mean_ns: 499.5, p50_ns: 500, p90_ns: 900, p99_ns: 990, max_ns: 999 };
+        assert_eq!(slow, expected);
+    }
+
+    #[test]
+    fn what_is_inserted_is_wanted_too() {
         let service = service();
         let poor = Facts { same_filled: None, compressed: 4096, class: Class::Poor, checksum: 0 };
         let facts = vec![Some(poor); service.pages.len()];
-        let of = |operations: &[u32]| wanted(&service, &LINUX_6_2, &facts, operations);
-        // What does not compress gains nothing by zswap: pages and the high mark.
+        let of = |operations: &[u32]| wanted(&service, &facts, operations);
         let (reads, inserts) = (of(&[0]), of(&[0, 1]));
         assert_eq!((reads.anonymous_pages, reads.touched_pages), (2000, 1));
         assert_eq!((inserts.anonymous_pages, inserts.touched_pages), (3000, 1001));
-        assert_eq!(reads.fitting_pages, fitting_memory(&LINUX_6_2, 2000, 1.0));
-        assert_eq!(inserts.fitting_pages, fitting_memory(&LINUX_6_2, 3000, 1.0));
     }
 }

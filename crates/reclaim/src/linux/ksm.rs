@@ -178,7 +178,7 @@ mod tests {
     use crate::page::{Codec, Facts, PAGE};
 
     fn memory(contents: Contents<'_>) -> Memory {
-        let limit = Limit { pages: 10_000, has_zswap: false, keeps_whole: false, pool_in_device: false };
+        let limit = Limit { pages: 10_000, has_zswap: false, keeps_whole: false, pool_in_limit: true };
         let facts = contents.iter().map(|bytes| bytes.map(|bytes| Facts::of(bytes, Codec::Lz4))).collect();
         Memory::new(&LINUX_6_2, limit, (0..contents.len() as u64).collect(), facts, |_| true)
     }

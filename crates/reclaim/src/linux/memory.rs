@@ -91,8 +91,8 @@ pub struct Limit {
     pub has_zswap: bool,
     /// Whether that keeps pages as they are: an expander in its place.
     pub keeps_whole: bool,
-    /// Whether its pool lies in the device and takes no memory of the host.
-    pub pool_in_device: bool,
+    /// Whether its pool is within the limit, and takes memory that pages want; or beside it.
+    pub pool_in_limit: bool,
 }
 
 /// All anonymous memory.
@@ -193,7 +193,7 @@ impl Memory {
     /// Free pages; fewer than none before the first reclaim.
     #[must_use]
     pub fn free(&self) -> i64 {
-        i64::from(self.limit.pages) - i64::from(self.frames) - i64::from(self.pool_pages_of_host())
+        i64::from(self.limit.pages) - i64::from(self.frames) - i64::from(self.pool_pages_in_limit())
     }
 
     /// Pages of anonymous memory that are there.
@@ -208,8 +208,8 @@ impl Memory {
         self.zswap.as_ref().map_or(0, Zswap::pages)
     }
 
-    fn pool_pages_of_host(&self) -> u32 {
-        if self.limit.pool_in_device { 0 } else { self.pool_pages() }
+    fn pool_pages_in_limit(&self) -> u32 {
+        if self.limit.pool_in_limit { self.pool_pages() } else { 0 }
     }
 
     /// Whether kswapd is to be woken.
@@ -443,6 +443,14 @@ impl Memory {
         self.sharers[number as usize] += 1;
         self.frames -= 1;
         self.counts.merged += 1;
+    }
+
+    /// Pages that are shared, and by how many pages of memory they have fewer than pages.
+    #[must_use]
+    pub fn shared(&self) -> (u32, u32) {
+        let pages: u32 = self.sharers.iter().sum();
+        let frames = self.sharers.iter().filter(|&&sharers| sharers > 0).count() as u32;
+        (pages, pages - frames)
     }
 
     /// How many share a page.

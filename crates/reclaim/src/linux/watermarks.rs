@@ -1,7 +1,5 @@
 //! When reclaim begins and ends (mm/page_alloc.c, `calculate_min_free_kbytes` and `__setup_per_zone_wmarks`).
 
-use super::preset::Preset;
-
 const PAGE_KB: u64 = 4;
 const MIN_FREE_KB: (u64, u64) = (128, 262_144);
 
@@ -28,40 +26,28 @@ impl Watermarks {
     }
 }
 
-/// The least memory in which zswap's pool, kept in it, holds all of `pages` that there is no room for: resident pages,
-/// pool and high mark make up memory. The pool has the size below which the kernel accepts pages; each page that it
-/// holds takes `pool_per_page` pages of it.
+/// The least memory in which so many pages stay and the high mark is free: kswapd takes none of them.
 #[must_use]
-pub fn fitting_memory(preset: &Preset, pages: u32, pool_per_page: f64) -> u32 {
-    let part = f64::from(preset.pool_percent_max * preset.accept_percent) / 10_000.0;
-    let saved = part * (1.0 / pool_per_page - 1.0);
-    // The marks depend on memory: it grows until they fit.
-    let mut memory = 0;
-    loop {
-        let wanted = (f64::from(pages) + f64::from(Watermarks::of(memory).high)) / (1.0 + saved);
-        if wanted.ceil() as u32 <= memory {
-            return memory;
-        }
-        memory = wanted.ceil() as u32;
+pub fn memory_for(resident_pages: u32) -> u32 {
+    // The mark depends on memory: it grows until both fit.
+    let mut memory = resident_pages;
+    while memory < resident_pages + Watermarks::of(memory).high {
+        memory = resident_pages + Watermarks::of(memory).high;
     }
+    memory
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linux::preset::LINUX_6_2;
 
     #[test]
-    fn what_fits_is_resident_or_in_a_pool_that_still_accepts() {
-        // 18 % of memory hold twice as many pages: memory is 1 / 1.18 of them and of the free ones.
-        let memory = fitting_memory(&LINUX_6_2, 10_000, 0.5);
-        let high = Watermarks::of(memory).high;
-        let pool = 0.18 * f64::from(memory);
-        let held = f64::from(memory) - f64::from(high) - pool + 2.0 * pool;
-        assert!((held - 10_000.0).abs() <= 2.0, "{memory}: {held}");
-        // What does not compress gains nothing.
-        let whole = fitting_memory(&LINUX_6_2, 10_000, 1.0);
-        assert_eq!(whole, 10_000 + Watermarks::of(whole).high);
+    fn memory_has_room_for_what_stays_and_the_high_mark() {
+        for resident in [1000, 3776, 100_000] {
+            let memory = memory_for(resident);
+            assert_eq!(memory, resident + Watermarks::of(memory).high);
+            assert!(memory - 1 < resident + Watermarks::of(memory - 1).high);
+        }
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Costs {
     pub compare_line: Step,
     /// A comparison of whole pages.
     pub compare_page: Step,
+    /// Of the core, in ns, for each job that is handed over to the device together with another.
+    pub further_job_ns: f64,
     /// A copy of a page, by the core.
     pub copy: Step,
     /// A page fault in all but the work on pages, in ns.
@@ -48,8 +50,6 @@ pub struct Costs {
     pub scratch_lines: u32,
     /// Whether the work is a core's, and its lines pass that core's caches.
     pub on_core: bool,
-    /// Whether zswap's pool lies in the device.
-    pub pool_in_device: bool,
 }
 
 impl Costs {

@@ -3,6 +3,7 @@
 //! is waited for.
 
 mod arrivals;
+mod device;
 mod setting;
 mod stack;
 mod task;
@@ -16,6 +17,7 @@ pub use setting::{Outcome, Setting};
 pub use stack::{CAUSES, Cause, Stack};
 
 use arrivals::{Arrivals, Arrived};
+use device::Device;
 use task::{KSMD, Kind, SERVER, TASKS, Task};
 use traces::Traces;
 
@@ -30,6 +32,7 @@ const NICE_0: u64 = 1024;
 enum Event {
     Arrival,
     Core { core: usize, epoch: u64 },
+    Device,
     Wake { task: TaskId },
 }
 
@@ -56,7 +59,7 @@ pub struct Simulation<'a> {
     current: Option<(Arrived, Stack)>,
     /// How long the server has waited for its core.
     core_waits: Nanoseconds,
-    device_free: Nanoseconds,
+    device: Device,
     /// Pages of ksmd's batch so far.
     scanned: u32,
     outcome: Outcome,
@@ -113,7 +116,7 @@ impl<'a> Simulation<'a> {
             arrivals: Arrivals::new(setting.arrivals_per_second, setting.operations_counted.1, setting.seed),
             current: None,
             core_waits: 0,
-            device_free: 0,
+            device: Device::default(),
             scanned: 0,
             outcome: Outcome::default(),
             began: 0,
@@ -145,6 +148,7 @@ impl<'a> Simulation<'a> {
                     self.go_on(core);
                 }
                 Event::Core { .. } => {}
+                Event::Device => self.look_at_device(),
                 Event::Wake { task } => self.wake(task),
             }
         }
@@ -249,7 +253,7 @@ impl<'a> Simulation<'a> {
 
     fn begin(&mut self, id: TaskId) {
         let core = self.tasks[id].core;
-        let segment = *self.tasks[id].segments.front().expect("there is one");
+        let segment = self.tasks[id].segments.front().expect("there is one").clone();
         if segment.is_locked {
             if self.locks[core].is_some_and(|holder| holder != id) {
                 self.waiting.push_back(id);
@@ -264,14 +268,13 @@ impl<'a> Simulation<'a> {
         match segment.kind {
             Kind::Core(time) => task.remaining = time,
             Kind::Wait(time) => {
-                let done = self.device_free.max(self.now) + time;
-                self.device_free = done;
-                task.remaining = done - self.now;
+                task.remaining = self.device.urgent(self.now, time) - self.now;
             }
-            Kind::Offload(time) => {
-                let done = self.device_free.max(self.now) + time;
-                self.device_free = done;
-                self.sleep_until(id, done);
+            Kind::Offload(jobs) => {
+                self.sleep(id);
+                if let Some(at) = self.device.hand_over(self.now, id, jobs) {
+                    self.push(at, Event::Device);
+                }
             }
             Kind::Disk(time) => {
                 if let (SERVER, Some((_, stack))) = (id, &mut self.current) {
@@ -285,6 +288,16 @@ impl<'a> Simulation<'a> {
     fn sleep_until(&mut self, task: TaskId, at: Nanoseconds) {
         self.sleep(task);
         self.wake_at(at, task);
+    }
+
+    fn look_at_device(&mut self) {
+        let next = self.device.look(self.now);
+        if let Some(at) = next.look_at {
+            self.push(at, Event::Device);
+        }
+        if let Some(task) = next.done {
+            self.wake(task);
+        }
     }
 
     fn unlock(&mut self, core: usize) {

@@ -9,7 +9,7 @@ fn facts(compressed: u32) -> Facts {
 
 /// `pages` pages that compress to half, in memory for 400.
 fn memory(pages: u32, has_zswap: bool) -> Memory {
-    let limit = Limit { pages: 400, has_zswap, keeps_whole: false, pool_in_device: false };
+    let limit = Limit { pages: 400, has_zswap, keeps_whole: false, pool_in_limit: true };
     Memory::new(&LINUX_6_2, limit, (0..u64::from(pages)).collect(), vec![Some(facts(1900)); pages as usize], |_| true)
 }
 
@@ -102,13 +102,13 @@ fn a_write_to_a_shared_page_copies_it() {
     let mut memory = memory(3, false);
     memory.share(0, 0);
     memory.join(1, 0);
-    assert_eq!((memory.frames(), memory.sharers(0)), (2, 2));
+    assert_eq!((memory.frames(), memory.sharers(0), memory.shared()), (2, 2, (2, 1)));
     let mut jobs = Vec::new();
     assert_eq!(memory.touch(0, false, &mut jobs), Touched::Present);
     assert_eq!(memory.touch(0, true, &mut jobs), Touched::Minor);
     assert_eq!((jobs, memory.frames()), (vec![Job::Copy { page: 0 }], 3));
     memory.touch(1, true, &mut Vec::new());
-    assert_eq!((memory.frames(), memory.sharers(0)), (3, 0), "nobody has the shared page");
+    assert_eq!((memory.frames(), memory.shared()), (3, (0, 0)), "nobody has the shared page");
 }
 
 proptest! {
@@ -116,10 +116,10 @@ proptest! {
     #[test]
     fn whatever_is_touched_pages_and_memory_add_up(
         touches in prop::collection::vec((0u32..600, any::<bool>()), 1..2000),
-        has_zswap: bool, pool_in_device: bool, is_new: bool, sizes in prop::collection::vec(1u32..4200, 600),
+        has_zswap: bool, pool_in_limit: bool, is_new: bool, sizes in prop::collection::vec(1u32..4200, 600),
     ) {
         let preset = if is_new { &LINUX_6_8 } else { &LINUX_6_2 };
-        let limit = Limit { pages: 400, has_zswap, keeps_whole: false, pool_in_device };
+        let limit = Limit { pages: 400, has_zswap, keeps_whole: false, pool_in_limit };
         let known = sizes.iter().map(|&size| Some(facts(size))).collect();
         let mut memory = Memory::new(preset, limit, (0..600).collect(), known, |page| page < 500);
         settle(&mut memory);
@@ -138,7 +138,7 @@ proptest! {
 
 #[test]
 fn an_expander_takes_what_does_not_compress() {
-    let limit = Limit { pages: 400, has_zswap: true, keeps_whole: true, pool_in_device: true };
+    let limit = Limit { pages: 400, has_zswap: true, keeps_whole: true, pool_in_limit: false };
     let mut memory = Memory::new(&LINUX_6_2, limit, (0..380).collect(), vec![Some(facts(4096)); 380], |_| true);
     let jobs = work(settle(&mut memory));
     assert!(jobs.iter().all(|job| matches!(job, Job::Compress { .. })));

@@ -15,20 +15,20 @@ pub const KSMD: TaskId = 2;
 pub const TASKS: usize = 3;
 
 /// Who works on a segment, and who waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Kind {
     /// The core works.
     Core(Nanoseconds),
     /// The core waits for the device.
     Wait(Nanoseconds),
-    /// The task sleeps until the device is done.
-    Offload(Nanoseconds),
+    /// The task sleeps until the device has done all of these.
+    Offload(VecDeque<Nanoseconds>),
     /// The task sleeps until the swap device is done.
     Disk(Nanoseconds),
 }
 
 /// A piece of work.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Segment {
     pub kind: Kind,
     pub cause: Cause,

@@ -21,6 +21,7 @@ fn costs(device_ns: f64) -> Costs {
         compare_line: step,
         compare_page: step,
         copy: step,
+        further_job_ns: 10.0,
         fault_ns: 100.0,
         reclaim_page_ns: 200.0,
         switch_ns: 0.0,
@@ -28,7 +29,6 @@ fn costs(device_ns: f64) -> Costs {
         swap_write_ns: 100.0,
         scratch_lines: 10,
         on_core: device_ns == 0.0,
-        pool_in_device: device_ns > 0.0,
     }
 }
 
@@ -38,6 +38,7 @@ struct World {
     sequence: Vec<Vec<u32>>,
     memory_pages: u32,
     has_zswap: bool,
+    pool_in_limit: bool,
     has_ksm: bool,
     shares_core: bool,
     arrivals_per_second: Option<f64>,
@@ -57,6 +58,7 @@ impl World {
             sequence: (0..PAGES).map(|number| vec![number]).collect(),
             memory_pages: 10 * PAGES,
             has_zswap: true,
+            pool_in_limit: device_ns == 0.0,
             has_ksm: false,
             shares_core: true,
             arrivals_per_second: None,
@@ -68,7 +70,7 @@ impl World {
             pages: self.memory_pages,
             has_zswap: self.has_zswap,
             keeps_whole: false,
-            pool_in_device: self.costs.pool_in_device,
+            pool_in_limit: self.pool_in_limit,
         };
         let facts = Facts { same_filled: None, compressed: 1000, class: Class::Quarter, checksum: 0 };
         let addresses = (0..u64::from(PAGES)).map(|page| 10 * page).collect();
@@ -134,7 +136,7 @@ fn what_goes_to_the_swap_device_is_waited_for_without_the_core() {
 fn on_cores_of_their_own_nobody_takes_the_servers() {
     let mut world = World::new(0.0);
     (world.memory_pages, world.has_ksm, world.arrivals_per_second) = (460, true, Some(1e5));
-    world.costs.pool_in_device = true; // So that all that does not fit finds room there.
+    world.pool_in_limit = false; // So that all that does not fit finds room there.
     let waits = |(outcome, _): &(Outcome, Memory)| -> Nanoseconds {
         outcome.latencies.iter().map(|(_, stack)| stack[Cause::Core as usize]).sum()
     };
@@ -169,6 +171,19 @@ fn each_page_that_sleeps_on_the_device_costs_two_switches() {
     let switches = (outcome.busy[KSWAPD] as f64 - 1200.0 * pages) / 500.0;
     assert!(pages > 100.0 && (0.9..1.1).contains(&(switches / pages)), "{switches} switches for {pages} pages");
     assert!(outcome.latencies.iter().any(|(_, stack)| stack[Cause::Switch as usize] > 0));
+}
+
+#[test]
+fn ksmd_hands_a_batch_over_by_rounds_and_sleeps_once_for_each() {
+    let mut world = World::new(3000.0);
+    (world.has_ksm, world.arrivals_per_second) = (true, Some(1e5));
+    world.costs.switch_ns = 500.0;
+    let (outcome, _) = world.run();
+    // In 30 ms there is one batch of 100 pages. Each is written meanwhile: it is compared with none, and hashed.
+    let one_round = 500.0 + 1000.0 + 99.0 * 10.0;
+    let rounds = outcome.busy[KSMD] as f64 / one_round;
+    assert!((0.9..2.6).contains(&rounds), "{rounds}");
+    assert!(outcome.link_bytes >= 100 * 100, "all pages are looked at");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What each task does next, as segments: operations with their faults, reclaim, scans.
 
+use std::collections::VecDeque;
+
 use super::Simulation;
 use super::stack::{Cause, Stack};
 use super::task::{KSMD, KSWAPD, Kind, SERVER, Segment};
@@ -27,11 +29,17 @@ impl Simulation<'_> {
 
     fn scan(&mut self) -> bool {
         while self.scanned < self.setting.preset.ksm_pages {
-            self.scanned += 1;
-            let mut jobs = Vec::new();
-            self.ksm.scan(&mut self.memory, self.setting.contents, &mut jobs);
-            if !jobs.is_empty() {
-                self.give(KSMD, &jobs, Cause::Reclaim);
+            let chains = if self.setting.costs.on_core {
+                vec![self.scan_page()]
+            } else {
+                std::iter::from_fn(|| (self.scanned < self.setting.preset.ksm_pages).then(|| self.scan_page()))
+                    .collect()
+            };
+            // What a page is compared with depends on the comparison before: of each page one job is handed over.
+            for round in rounds(&chains) {
+                self.give(KSMD, &round, Cause::Reclaim);
+            }
+            if !self.tasks[KSMD].segments.is_empty() {
                 return true;
             }
         }
@@ -39,6 +47,13 @@ impl Simulation<'_> {
         let at = self.now + u64::from(self.setting.preset.ksm_sleep_ms) * 1_000_000;
         self.wake_at(at, KSMD);
         false
+    }
+
+    fn scan_page(&mut self) -> Vec<Job> {
+        self.scanned += 1;
+        let mut jobs = Vec::new();
+        self.ksm.scan(&mut self.memory, self.setting.contents, &mut jobs);
+        jobs
     }
 
     fn serve(&mut self) -> bool {
@@ -113,9 +128,10 @@ impl Simulation<'_> {
         self.tasks[task].segments.push_back(Segment { kind, cause, is_locked });
     }
 
-    /// Gives a task jobs to do.
+    /// Gives a task jobs to do. Those of ksmd that a device does are handed over together, those of others one by one.
     fn give(&mut self, task: TaskId, jobs: &[Job], cause: Cause) {
         let core = self.tasks[task].core;
+        let mut handed_over = VecDeque::new();
         for &job in jobs {
             self.traces.leave(core, job);
             let Some(step) = self.setting.costs.of(job) else {
@@ -135,10 +151,29 @@ impl Simulation<'_> {
                 self.core_segment(task, step.core_ns, cause, is_locked);
                 continue;
             }
+            let is_further = !handed_over.is_empty();
+            let core_ns = if is_further { self.setting.costs.further_job_ns } else { step.core_ns };
+            self.core_segment(task, core_ns, cause, false);
             // A fault is short: its core waits. The others let it go.
-            self.core_segment(task, step.core_ns, cause, false);
-            let kind = if task == SERVER { Kind::Wait(time) } else { Kind::Offload(time) };
+            let kind = match task {
+                SERVER => Kind::Wait(time),
+                KSWAPD => Kind::Offload([time].into()),
+                _ => {
+                    handed_over.push_back(time);
+                    continue;
+                }
+            };
             self.tasks[task].segments.push_back(Segment { kind, cause, is_locked });
         }
+        if !handed_over.is_empty() {
+            let kind = Kind::Offload(handed_over);
+            self.tasks[task].segments.push_back(Segment { kind, cause, is_locked: false });
+        }
     }
+}
+
+/// The first jobs of all chains, the second ones, and so on.
+fn rounds(chains: &[Vec<Job>]) -> impl Iterator<Item = Vec<Job>> {
+    let longest = chains.iter().map(Vec::len).max().unwrap_or(0);
+    (0..longest).map(|place| chains.iter().filter_map(|chain| chain.get(place).copied()).collect())
 }

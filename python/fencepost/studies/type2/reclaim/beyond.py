@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from fencepost.rows.row import Row
 from fencepost.studies.type2.reclaim.cells import (
@@ -14,46 +15,56 @@ from fencepost.studies.type2.reclaim.cells import (
     FEATURES,
     LINUX,
     LOAD,
-    MEMORY,
+    SHORT,
     Cell,
     Cells,
+    Estimate,
 )
 from fencepost.studies.type2.topic import shown
 from fencepost.traffic import Result
 
 WORKLOAD = "A"  # of what is done with one
 LOADS = (0.5, LOAD, 0.85)
-MEMORIES = (0.8, 0.9, MEMORY)  # above it nothing has to leave
+SHORTS = (0.02, SHORT, 0.1)
 SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
+QUANTILES = ("p50", "p90", "p99", "max")
 STACK = ("queue", "core", "switch", "fault", "reclaim", "decompression", "swap", "memory")
 SLOWER = "p99 over Redis alone"
 
 Measure = Callable[[Result], float]
 
-# By metric: what is read off a cell, and its unit. Latencies mean nothing of an overloaded one.
+# By metric: what is read off a cell, and its unit. Latencies say whether it is overloaded.
 LATENCIES: dict[str, tuple[Measure, str]] = {
     "p50": (lambda one: one["p50_ns"] / 1000, "µs"),
     "p99": (lambda one: one["p99_ns"] / 1000, "µs"),
     "p99.9": (lambda one: one["p999_ns"] / 1000, "µs"),
 }
+SERVED = "operations served"
 MEASURES: dict[str, tuple[Measure, str]] = {
-    "operations served": (lambda one: one["operations_per_second"] / 1000, "k/s"),
+    SERVED: (lambda one: one["operations_per_second"] / 1000, "k/s"),
     "core taken by kswapd": (lambda one: 100 * one["kswapd_share"], "%"),
     "core taken by ksmd": (lambda one: 100 * one["ksmd_share"], "%"),
     "LLC misses": (lambda one: 100 * one["last_level_miss_rate"], "%"),
     "link traffic": (lambda one: one["link_gb_per_s"], "GB/s"),
+    "pages to the pool": (lambda one: one["counts"]["compressed"], ""),
     "pages from the pool": (lambda one: one["counts"]["zswap_loads"], ""),
     "pages from the swap device": (lambda one: one["counts"]["swap_loads"], ""),
     "pages that the pool refused": (lambda one: one["counts"]["rejected_full"], ""),
-    "pages merged": (lambda one: one["counts"]["merged"], ""),
+    "pages shared": (lambda one: one["shared_pages"], ""),
+    "pages of memory saved by sharing": (lambda one: one["frames_saved"], ""),
 }
 
 
 def rows(of: Cells, workloads: Sequence[str]) -> list[Row]:
     """All of them."""
     found = [row for one in workloads for row in _cells(of, one)]
-    for part in (_causes, _loads_and_limits, _places, _engines, _kernels):
-        found += [_slower(of, metric, name, cell) for metric, name, cell in part()]
+    named = [*causes(), *places(), *engines(), *kernels()]
+    found += [_slower(of, SLOWER, name, cell) for name, cell in named]
+    for name, cell in loads_and_limits():
+        found.append(_slower(of, SLOWER, name, cell))
+        for metric, (measure, unit) in LATENCIES.items():
+            found.append(shown(metric, name, **latency(of, cell, measure).figures(unit)))
+        found.append(shown(SERVED, name, **served(of, cell).figures("k/s")))
     return found
 
 
@@ -62,75 +73,114 @@ def _cells(of: Cells, workload: str) -> Iterable[Row]:
     for cell in (Cell(workload), *(Cell(workload, one, by) for one in FEATURES for by in BACKENDS)):
         alone = cell.feature == "none"
         name = f"{workload}, " + ("Redis alone" if alone else f"{cell.feature}, {cell.backend}")
-        is_overloaded = of.is_overloaded(cell)
         for metric, (measure, unit) in LATENCIES.items():
-            if is_overloaded:
-                yield shown(metric, name, "overloaded")
-            else:
-                yield _mean(of, metric, name, cell, measure, unit)
+            yield shown(metric, name, **latency(of, cell, measure).figures(unit))
         for metric, (measure, unit) in MEASURES.items():
-            yield _mean(of, metric, name, cell, measure, unit)
-        for cause in STACK if not is_overloaded else ():
-            metric = f"slow operations (p99 and above): {cause}"
-            yield _mean(of, metric, name, cell, _part(cause), "µs")
+            yield shown(metric, name, **of.mean([cell], of_result(measure)).figures(unit))
+        for cause in STACK:
+            yield shown(
+                f"slow operations (p99 and above): {cause}",
+                name,
+                **latency(of, cell, slow(cause)).figures("µs"),
+                details={"of_slow_operations_us": _quantiles(of, cell, cause)},
+            )
 
 
-def _part(cause: str) -> Measure:
-    return lambda one: one["slow"][cause] / 1000
+def slow(cause: str, of: str = "mean") -> Measure:
+    """How much of a cause slow operations have, in µs."""
+    return lambda one: one["slow"][cause][f"{of}_ns"] / 1000
 
 
-def _mean(of: Cells, metric: str, name: str, cell: Cell, measure: Measure, unit: str) -> Row:
-    one = of.mean([cell], lambda result, _: float(measure(result)))
-    return shown(metric, name, one.value, half_width=one.half_width, unit=unit)
+def _quantiles(of: Cells, cell: Cell, cause: str) -> dict[str, float]:
+    return {name: latency(of, cell, slow(cause, name)).value for name in QUANTILES}
+
+
+def of_result(measure: Measure) -> Callable[[Result, Result], float]:
+    """As means take it."""
+    return lambda result, _: float(measure(result))
+
+
+def latency(of: Cells, cell: Cell, measure: Measure) -> Estimate:
+    """One of a cell's, with its mark."""
+    return of.latency([cell], of_result(measure))
+
+
+def served(of: Cells, cell: Cell) -> Estimate:
+    """Thousands of operations a second."""
+    return of.mean([cell], of_result(MEASURES[SERVED][0]))
 
 
 def _slower(of: Cells, metric: str, name: str, cell: Cell) -> Row:
-    one = of.slower(cell)
-    return shown(metric, name, one.value, half_width=one.half_width)
+    return shown(metric, name, **of.slower(cell).figures())
 
 
-Named = Iterable[tuple[str, str, Cell]]  # metric, condition and cell
+Named = list[tuple[str, Cell]]  # condition and cell
+
+CAUSES_OFF: dict[str, dict[str, Any]] = {
+    "no pollution": {"pollutes": False},
+    "cores of their own": {"shares_core": False},
+    "neither": {"pollutes": False, "shares_core": False},
+}
 
 
-def _causes() -> Named:
+def causes() -> Named:
     """Pollution and the shared core, each switched off."""
-    for feature in FEATURES:
-        for by in BACKENDS:
-            whole = Cell(WORKLOAD, feature, by)
-            apart = replace(whole, shares_core=False)
-            name = f"{WORKLOAD}, {feature}, {by}"
-            yield SLOWER, f"{name}, no pollution", replace(whole, pollutes=False)
-            yield SLOWER, f"{name}, cores of their own", apart
-            yield SLOWER, f"{name}, neither", replace(apart, pollutes=False)
+    return [
+        (f"{WORKLOAD}, {feature}, {by}, {name}", replace(Cell(WORKLOAD, feature, by), **off))
+        for feature in FEATURES
+        for by in BACKENDS
+        for name, off in CAUSES_OFF.items()
+    ]
 
 
-def _loads_and_limits() -> Named:
+def loads_and_limits() -> Named:
     """Three loads and three limits, with both features."""
-    for load in LOADS:
-        for memory in MEMORIES:
-            for by in BACKENDS:
-                name = f"{WORKLOAD}, zswap and ksm, {by}, load {load:.0%}, memory {memory:.0%}"
-                yield SLOWER, name, Cell(WORKLOAD, "zswap and ksm", by, load=load, memory=memory)
+    return [
+        (
+            f"{WORKLOAD}, zswap and ksm, {by}, load {load:.0%}, no room for {short:.0%}",
+            Cell(WORKLOAD, "zswap and ksm", by, load=load, short=short),
+        )
+        for load in LOADS
+        for short in SHORTS
+        for by in BACKENDS
+    ]
 
 
-def _places() -> Named:
+def places() -> Named:
     """Where cold pages may lie; an expander takes a page as it is, copied by a core."""
-    yield SLOWER, f"{WORKLOAD}, swap device alone", Cell(WORKLOAD, "swap", "cpu")
-    yield SLOWER, f"{WORKLOAD}, expander", Cell(WORKLOAD, "expander", "expander")
+    own = [(f"{WORKLOAD}, zswap, {by}", Cell(WORKLOAD, "zswap", by)) for by in BACKENDS]
+    within = [
+        (f"{name}, pool within the limit", replace(cell, pool_in_limit=True))
+        for name, cell in own
+        if cell.backend != "cxl"
+    ]
+    return [
+        (f"{WORKLOAD}, swap device alone", Cell(WORKLOAD, "swap", "cpu")),
+        (f"{WORKLOAD}, expander", Cell(WORKLOAD, "expander", "expander")),
+        *own,
+        *within,
+    ]
 
 
-def _engines() -> Named:
+def engines() -> Named:
     """How fast the accelerator has to be."""
-    for by in ("pcie", "cxl"):
-        for speed in SPEEDS:
-            name = f"{WORKLOAD}, zswap, {by}, page_engine x {speed:g}"
-            yield SLOWER, name, Cell(WORKLOAD, "zswap", by, engine_speed=speed)
+    return [
+        (
+            f"{WORKLOAD}, zswap, {by}, page_engine x {speed:g}",
+            Cell(WORKLOAD, "zswap", by, engine_speed=speed),
+        )
+        for by in ("pcie", "cxl")
+        for speed in SPEEDS
+    ]
 
 
-def _kernels() -> Named:
+def kernels() -> Named:
     """Both presets, and other compressors."""
-    for linux, compressor in (("6.8", COMPRESSOR), (LINUX, "lz4"), (LINUX, "zstd")):
-        for by in BACKENDS:
-            name = f"{WORKLOAD}, zswap and ksm, {by}, Linux {linux}, {compressor}"
-            cell = Cell(WORKLOAD, "zswap and ksm", by, linux=linux, compressor=compressor)
-            yield SLOWER, name, cell
+    return [
+        (
+            f"{WORKLOAD}, zswap and ksm, {by}, Linux {linux}, {compressor}",
+            Cell(WORKLOAD, "zswap and ksm", by, linux=linux, compressor=compressor),
+        )
+        for linux, compressor in (("6.8", COMPRESSOR), (LINUX, "lz4"), (LINUX, "zstd"))
+        for by in BACKENDS
+    ]

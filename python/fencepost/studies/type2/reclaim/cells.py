@@ -11,6 +11,7 @@ from typing import Any
 
 from fencepost.confidence import half_width
 from fencepost.rows.lab import Lab
+from fencepost.rows.page import figure_text
 from fencepost.runs.simulator import simulator
 from fencepost.runs.store import named
 from fencepost.studies import kept
@@ -21,7 +22,7 @@ from fencepost.traffic import Machine, Result
 
 # The same for all backends; docs/reclaim.md says where they come from, and tables have others.
 LOAD = 0.7  # of what the service alone can do
-MEMORY = 1.0  # of the least in which zswap holds all that there is no room for
+SHORT = 0.05  # of the pages that operations touch: for so many there is no room
 LINUX = "6.2"
 COMPRESSOR = "lzo"
 
@@ -46,7 +47,8 @@ class Cell:
     feature: str = "none"  # or one of FEATURES, `swap` (a swap device alone), `expander`
     backend: str = "none"
     load: float = LOAD
-    memory: float = MEMORY
+    short: float = SHORT
+    pool_in_limit: bool = False
     linux: str = LINUX
     compressor: str = COMPRESSOR
     shares_core: bool = True
@@ -68,20 +70,31 @@ class Cell:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds with half its 95 % confidence interval, or no number but `overloaded`."""
+    """A mean over seeds with half its 95 % confidence interval, and whether it is of an overloaded
+    cell: then its latencies grow for as long as operations arrive.
+    """
 
-    value: float | str
+    value: float
     half_width: float | None = None
-
-    @property
-    def is_overloaded(self) -> bool:
-        """Whether latencies grow for as long as operations arrive."""
-        return isinstance(self.value, str)
+    overloaded: str = ""  # `overloaded`, and of several cells which
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Estimate:
+    def of(cls, values: Sequence[float], overloaded: str = "") -> Estimate:
         """Of one value a seed."""
-        return cls(fmean(values), half_width(values))
+        return cls(fmean(values), half_width(values), overloaded)
+
+    def text(self, unit: str = "") -> str:
+        """For people, with the mark."""
+        shown = figure_text(self.value, unit)
+        if self.half_width is not None:
+            shown += f" ±{figure_text(self.half_width, unit)}"
+        return f"{shown} ({self.overloaded})" if self.overloaded else shown
+
+    def figures(self, unit: str = "") -> dict[str, Any]:
+        """As a row has them: what is overloaded is compared with nothing."""
+        if self.overloaded:
+            return {"ours": self.text(unit), "unit": unit}
+        return {"ours": self.value, "half_width": self.half_width, "unit": unit}
 
 
 @dataclass(frozen=True)
@@ -128,7 +141,7 @@ class Cells:
         return self.results([replace(cell, seed=seed) for seed in self.seeds])
 
     def is_overloaded(self, cell: Cell) -> bool:
-        """Whether less is served than arrives: latencies say no more than how long that lasted."""
+        """Whether less is served than arrives: latencies then depend on how long that lasted."""
         if cell.is_closed:
             return False
         served = fmean(one["operations_per_second"] for one in self.of_seeds(cell))
@@ -136,11 +149,16 @@ class Cells:
 
     def slower(self, *cells: Cell) -> Estimate:
         """p99 over that of the service alone, the mean of these cells."""
+        return self.latency(cells, lambda one, alone: float(one["p99_ns"] / alone["p99_ns"]))
+
+    def latency(
+        self, cells: Sequence[Cell], measure: Callable[[Result, Result], float]
+    ) -> Estimate:
+        """A mean that says which of these cells are overloaded."""
         overloaded = [cell.workload for cell in cells if self.is_overloaded(cell)]
-        if overloaded:
-            which = f" ({', '.join(overloaded)})" if len(cells) > 1 else ""
-            return Estimate(OVERLOADED + which)
-        return self.mean(cells, lambda one, alone: float(one["p99_ns"] / alone["p99_ns"]))
+        which = f": {', '.join(overloaded)}" if len(cells) > 1 else ""
+        mark = OVERLOADED + which if overloaded else ""
+        return replace(self.mean(cells, measure), overloaded=mark)
 
     def mean(self, cells: Sequence[Cell], measure: Callable[[Result, Result], float]) -> Estimate:
         """Of these cells, of what is read off each and the service alone with the same seed."""
@@ -160,7 +178,7 @@ class Cells:
     def _point(self, cell: Cell) -> _Point:
         rate = None if cell.is_closed else self._rate(cell)
         wanted = recorded(self.lab).wanted(cell.workload)
-        memory = round(cell.memory * wanted["fitting_pages"])
+        room = round((1 - cell.short) * wanted["touched_pages"])
         of = self.pace()
         warm_up, count = self._counts()
         machine = costs.machine_of_core(self.lab)
@@ -171,7 +189,8 @@ class Cells:
         asked = {
             "linux": cell.linux,
             "compressor": cell.compressor,
-            "memory_pages": memory if cell.has_limit else None,
+            "resident_pages": room if cell.has_limit else None,
+            "pool_in_limit": cell.pool_in_limit,
             "zswap": "zswap" in cell.feature or cell.feature == "expander",
             "keeps_whole": cell.feature == "expander",
             "ksm": "ksm" in cell.feature,

@@ -146,7 +146,6 @@ def backend(lab: Lab, name: str, work: Work, engine_speed: float = 1.0) -> dict[
         "swap_write_ns": entry,
         "scratch_lines": work.scratch_lines,
         "on_core": name in ON_CORE,
-        "pool_in_device": name in ("cxl", "expander"),
     }
     if name in ON_CORE:
         out, back = work.compress, work.decompress
@@ -158,6 +157,7 @@ def backend(lab: Lab, name: str, work: Work, engine_speed: float = 1.0) -> dict[
             "hash": _step(work.hash),
             "compare_line": _step(work.compare_line),
             "compare_page": _step(work.compare_page),
+            "further_job_ns": 0.0,
         }
     engine = {
         key.removesuffix("_gb_per_s"): rate * engine_speed
@@ -182,6 +182,14 @@ def _burst(
     return elapsed(found)
 
 
+def _further(lab: Lab, access: str, found_in: str, memory: str = "dram") -> float:
+    """What each access of a core's burst adds to the first one."""
+    one, many = (
+        _burst(lab, "own", access, found_in, memory, requests=count) for count in (1, LINES)
+    )
+    return max(0.0, many - one) / (LINES - 1)
+
+
 def _expander(lab: Lab) -> tuple[float, float]:
     """A page copied by a core to a plain expander, and back."""
     near = _burst(lab, "own", "load", "memory", requests=LINES)
@@ -202,6 +210,8 @@ def _cxl(lab: Lab, engine: dict[str, float]) -> dict[str, Any]:
     # The core's part: a line to the device, and the flag that the device has pushed.
     core = _burst(lab, "own", "nt_store", "memory", DEVICE, requests=1)
     core += _burst(lab, "own", "load", "pushed", requests=1)
+    further = _further(lab, "nt_store", "memory", DEVICE)
+    further += _further(lab, "load", "pushed")
     polled = pool("cs_read", 1)
     flag = _burst(lab, "device", "nc_p_write", "memory", requests=1)
     pushes = _burst(lab, "device", "nc_p_write", "memory", requests=LINES)
@@ -232,6 +242,7 @@ def _cxl(lab: Lab, engine: dict[str, float]) -> dict[str, Any]:
         "hash": looked(1, LINES),
         "compare_line": looked(2, 1),
         "compare_page": looked(2, LINES),
+        "further_job_ns": further,
     }
 
 
@@ -246,6 +257,8 @@ def _pcie(lab: Lab, engine: dict[str, float]) -> dict[str, Any]:
     # The core's part: descriptor and doorbell, and the word that DMA has written.
     core = 2 * _burst(lab, "own", "store", "last_level", requests=1)
     core += _burst(lab, "own", "load", "last_level", requests=1)
+    # One doorbell is for all descriptors.
+    further = _further(lab, "store", "last_level") + _further(lab, "load", "last_level")
 
     def steps(inwards: int, rate: float, worked: int, outwards: int) -> Step:
         # The doorbell, descriptor and completion are in the first; the device then goes on.
@@ -266,6 +279,7 @@ def _pcie(lab: Lab, engine: dict[str, float]) -> dict[str, Any]:
         "hash": steps(PAGE, engine["look"], PAGE, LINE),
         "compare_line": steps(2 * LINE, engine["look"], 2 * LINE, LINE),
         "compare_page": steps(2 * PAGE, engine["look"], 2 * PAGE, LINE),
+        "further_job_ns": further,
     }
 
 

@@ -61,10 +61,8 @@ class Recorded:
         return summary
 
     def wanted(self, workload: str) -> dict[str, int]:
-        """What memory a workload wants that does all its operations, the inserts included.
-
-        `fitting_pages` is the least in which zswap holds all that there is no room for: by the
-        limits of Linux 6.2, its zbud, and what lzo makes of the server's pages.
+        """Anonymous pages of a workload that does all its operations, the inserts included, and
+        those of them that operations touch.
         """
         return _wanted(self, workload)
 

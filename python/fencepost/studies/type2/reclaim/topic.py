@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from typing import Any
 
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import Row
+from fencepost.rows.tolerance import Tolerance
 from fencepost.studies.study import Part
+from fencepost.studies.type2.points import MACHINE
+from fencepost.studies.type2.published import SOURCE
 from fencepost.studies.type2.reclaim import beyond, tables
-from fencepost.studies.type2.reclaim.cells import Cell, Cells
+from fencepost.studies.type2.reclaim.cells import Cell, Cells, Estimate
 from fencepost.studies.type2.reclaim.server import PROGRAM
 from fencepost.studies.type2.reclaim.ycsb import WORKLOADS
-from fencepost.studies.type2.topic import REDIS_PAGE, Topic, not_modelled, row
+from fencepost.studies.type2.topic import REDIS_PAGE, STUDY, Topic, not_modelled, row
 from fencepost.tree import WORKLOADS as PROGRAMS
 
 REDIS = "Redis p99 over Redis alone"
 YCSB = "p99 over none"
 SHARE = "share of CPU taken by ksm"
 MISSES = "LLC miss rate under YCSB"
+_MISS = "last_level_miss_rate"
 
 # By condition: feature and backend.
 REDIS_ROWS = {
@@ -69,7 +75,7 @@ class Reclaim(Topic):
 
         def slower(metric: str, condition: str, feature: str, backend: str) -> Row:
             one = cells.slower(*(Cell(workload, feature, backend) for workload in over))
-            return row(metric, condition, one.value, half_width=one.half_width)
+            return row(metric, condition, **of_row(one))
 
         def mean(metric: str, condition: str, feature: str, path: str) -> Row:
             by = "none" if feature == "none" else "cpu"
@@ -84,6 +90,7 @@ class Reclaim(Topic):
             mean(MISSES, "no ksm", "none", "last_level_miss_rate"),
             mean(MISSES, "ksm on the CPU", "ksm", "last_level_miss_rate"),
         ]
+        found += _trends(cells, over)
         found += _others()
         return found if lab.quick or lab.conditions else [*found, *beyond.rows(cells, over)]
 
@@ -93,7 +100,56 @@ class Reclaim(Topic):
             return []
         cells = Cells(lab)
         found = [tables.costs(cells), tables.pages(lab, workloads(lab))]
-        return [*found, tables.slower(cells, workloads(lab))]
+        found += [tables.slower(cells, workloads(lab)), tables.features(cells)]
+        found.append(tables.stacks(cells))
+        if lab.quick:
+            return found
+        beside = (tables.places, tables.engines, tables.causes, tables.loads_and_limits)
+        return [*found, *(one(cells) for one in beside)]
+
+
+def of_row(one: Estimate) -> dict[str, Any]:
+    """Members of a row whose unit is known."""
+    return {name: value for name, value in one.figures().items() if name != "unit"}
+
+
+FLAT = 0.02  # a change by less is none
+
+
+def trend(before: float, after: float) -> str:
+    """By the sign of the slope."""
+    change = after / before - 1 if before else float("inf") if after else 0.0
+    return "flat" if abs(change) <= FLAT else "rises" if change > 0 else "falls"
+
+
+# Para-ksm's devices are DSA; ours do the same work. Metric, what becomes what, and what is read off
+# the cells of feature and backend.
+TRENDS = (
+    (SHARE, "ksm from the CPU to PCIe", "falls", "ksmd_share", ("ksm", "cpu"), ("ksm", "pcie")),
+    (SHARE, "ksm from the CPU to CXL", "falls", "ksmd_share", ("ksm", "cpu"), ("ksm", "cxl")),
+    (MISSES, "from no ksm to the CPU", "rises", _MISS, ("none", "none"), ("ksm", "cpu")),
+    (MISSES, "ksm from the CPU to PCIe", "falls", _MISS, ("ksm", "cpu"), ("ksm", "pcie")),
+    (MISSES, "ksm from the CPU to CXL", "falls", _MISS, ("ksm", "cpu"), ("ksm", "cxl")),
+)
+
+
+def _trends(cells: Cells, workloads: Sequence[str]) -> list[Row]:
+    """Signs of what Para-ksm's figures for a core and for DSA differ by."""
+    found = []
+    for metric, condition, expected, path, before, after in TRENDS:
+
+        def mean(feature: str, by: str, path: str = path) -> float:
+            asked = [Cell(workload, feature, by) for workload in workloads]
+            return float(cells.mean(asked, lambda result, _: float(result[path])).value)
+
+        values = mean(*before), mean(*after)
+        ours = trend(*values)
+        details = {"before": values[0], "after": values[1]}
+        more: dict[str, Any] = {"source": SOURCE, "machine": MACHINE, "details": details}
+        found.append(
+            Row(STUDY, condition, f"{metric}: trend", expected, ours, Tolerance("is"), **more)
+        )
+    return found
 
 
 def missing() -> str | None:
