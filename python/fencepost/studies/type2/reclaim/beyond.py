@@ -120,11 +120,14 @@ CAUSES_OFF: dict[str, dict[str, Any]] = {
     "no pollution": {"pollutes": False},
     "cores of their own": {"shares_core": False},
     "neither": {"pollutes": False, "shares_core": False},
+    "no time for task switches": {"free": ("switch_ns",)},
+    "no time for unmapping": {"free": ("reclaim_page_ns",)},
+    "for neither of these": {"free": ("switch_ns", "reclaim_page_ns")},
 }
 
 
 def causes() -> Named:
-    """Pollution and the shared core, each switched off."""
+    """Pollution, the shared core, and what the kernel takes beside the work, each switched off."""
     return [
         (f"{WORKLOAD}, {feature}, {by}, {name}", replace(Cell(WORKLOAD, feature, by), **off))
         for feature in FEATURES

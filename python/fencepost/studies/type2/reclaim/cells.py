@@ -53,6 +53,7 @@ class Cell:
     compressor: str = COMPRESSOR
     shares_core: bool = True
     pollutes: bool = True
+    free: tuple[str, ...] = ()  # of the backend's costs, those that are left out
     engine_speed: float = 1.0
     is_closed: bool = False
     seed: int = 1
@@ -194,7 +195,8 @@ class Cells:
             "zswap": "zswap" in cell.feature or cell.feature == "expander",
             "keeps_whole": cell.feature == "expander",
             "ksm": "ksm" in cell.feature,
-            "costs": self.costs(cell.backend, cell.compressor, cell.engine_speed),
+            "costs": self.costs(cell.backend, cell.compressor, cell.engine_speed)
+            | dict.fromkeys(cell.free, 0.0),
             **levels,
             "instruction_ns": of.instruction_ns,
             "miss_ns": of.miss_ns,
