@@ -143,6 +143,12 @@ def engines(of: Cells) -> str:
     return "How fast the accelerator has to be:\n\n" + table(heads, lines)
 
 
+def kernels(of: Cells) -> str:
+    """Another kernel, other compressors."""
+    lines = [[name, of.slower(cell).text()] for name, cell in beyond.kernels()]
+    return "Another kernel, and other compressors:\n\n" + table(["", beyond.SLOWER], lines)
+
+
 def causes(of: Cells) -> str:
     """What is left of it without pollution, and without a shared core."""
     found = {name: of.slower(cell).text() for name, cell in beyond.causes()}

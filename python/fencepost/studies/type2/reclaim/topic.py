@@ -104,7 +104,10 @@ class Reclaim(Topic):
         found.append(tables.stacks(cells))
         if lab.quick:
             return found
-        beside = (tables.places, tables.engines, tables.causes, tables.loads_and_limits)
+        beside = (
+            *(tables.places, tables.engines, tables.causes),
+            *(tables.loads_and_limits, tables.kernels),
+        )
         return [*found, *(one(cells) for one in beside)]
 
 
