@@ -21,12 +21,14 @@ import pytest
 from fencepost import api, confidence
 from fencepost._core import InputError
 from fencepost.measure.stream import against, plot, program, simulated, study, text
+from fencepost.measure.stream.cache_sizes import Caches
 from fencepost.measure.stream.document import RUNS_MAX, Placed, result
 from fencepost.measure.stream.memories import Place
 from fencepost.measure.stream.point import KERNELS, Point
 from fencepost.measure.stream.program import PROGRAM, Libraries
 from fencepost.measure.stream.simulated import Simulation
 from fencepost.measure.topology.document import Topology
+from fencepost.studies.streamer.replays import CACHES, ELEMENTS
 from installed import ROOT, Fencepost
 
 HAS_PMDK = Path("/usr/include/libpmemobj.h").exists()
@@ -310,7 +312,34 @@ def test_a_pool_can_lie_on_any_node_of_the_simulated_machine(
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "s.json").read_text())
     assert len(found["simulated"]) == 4
-    assert "type: --set cache.l3.size_kib=" in " ".join(done.stdout.split())
+    hint = re.search(r"type: (--set .*) \(caches that", " ".join(done.stdout.split()))
+    assert hint is not None and "--set cache.l2.size_kib=32 " in hint[1]
+    own = ["--simulate", "spr-cxl", "--simulate-elements", 2048, "--threads", 1]
+    typed = [*own, *hint[1].split(), "--json", "s.json"]
+    done = fencepost("measure", "stream", *SMALL, *typed)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "s.json").read_text())
+    assert len(found["simulated"]) == 4 and found["simulated_on"]["notes"] == []
+
+
+@pytest.mark.parametrize("machine", ["spr-cxl", "clx-ddr4", "asic-expander", "primitives-nvm"])
+@pytest.mark.parametrize("elements", [1024, 4096, 195_312])
+def test_caches_that_arrays_exceed_are_ones_that_the_machine_can_have(
+    machine: str, elements: int
+) -> None:
+    own = api.Machine(machine, machine)
+    keys, length = Caches(own.document).fitting(elements)
+    assert length >= elements
+    smaller = Caches(replace(own, sets=tuple(keys)).document)
+    assert smaller.elements <= length
+    assert (length == elements) or smaller.elements == length
+    longer = Caches(own.document)
+    assert longer.fitting(longer.elements) == ([], longer.elements)
+
+
+def test_the_study_replays_with_caches_that_its_arrays_exceed() -> None:
+    keys, length = Caches(api.Machine("spr-cxl", "spr-cxl").document).fitting(ELEMENTS)
+    assert set(keys) == {f"{key}={size}" for key, size in CACHES.items()} and length == ELEMENTS
 
 
 def test_threads_of_a_replay_run_where_those_measured_do() -> None:
@@ -409,7 +438,7 @@ def test_wrong_input_has_one_clear_message(
 @pytest.mark.parametrize(
     ("persist", "reason"),
     [
-        ("bogus", "--persist: there is no 'bogus'"),
+        ("bogus", "there is no 'bogus'; there is none, kernel, block, transaction"),
         ("kernel:3", "--persist kernel takes no number"),
         ("block", "--persist block:N says how many"),
         ("block:0", "--persist takes a number from 1"),

@@ -61,6 +61,20 @@ def test_only_processors_that_are_allowed_are_taken(far: Topology) -> None:
         threads.pinned(far, ALL, Point(sockets=(1,), threads=9, smt=True))
 
 
+def test_smt_needs_siblings_that_may_be_used(far: Topology, small: Topology) -> None:
+    both = Point(sockets=(0, 1), smt=True)
+    threads.check_siblings(far, ALL, both)
+    threads.check_siblings(far, [0, 8], both)
+    threads.check_siblings(far, [0], replace(both, smt=False))
+    with pytest.raises(InputError, match=r"^--smt: this process may use no second hardware thread"):
+        threads.check_siblings(far, [0, 1], both)
+    for number in range(8):
+        (small.tree.root / nodes.CPUS / f"cpu{number}/topology/thread_siblings_list").unlink()
+    alone = Topology(small.tree)
+    with pytest.raises(InputError, match=r"cores of socket 0 have no second hardware threads"):
+        threads.check_siblings(alone, ALL, Point(smt=True))
+
+
 def test_a_sweep_names_numbers_of_threads() -> None:
     assert threads.counts("1-N", 4) == [1, 2, 3, 4]
     assert threads.counts("1,2,N", 8) == [1, 2, 8]

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "options.h"
@@ -108,7 +109,11 @@ static inline int name_option(const char *option, const char *text, const char *
   for (int i = 0; names[i] != NULL; i++)
     if (strcmp(names[i], text) == 0)
       return i;
-  usage_error(usage, "%s: there is no '%s'", option, text);
+  char there[128] = "";
+  for (int i = 0; names[i] != NULL; i++)
+    snprintf(there + strlen(there), sizeof there - strlen(there), "%s%s", i > 0 ? ", " : "",
+             names[i]);
+  usage_error(usage, "%s: there is no '%s'; there is %s", option, text, there);
 }
 
 // Numbers with commas between them, such as 0,2,3; returns how many.

@@ -81,6 +81,7 @@ def plan(
                 raise InputError(str(lacking)) from lacking
             found.skipped.append({"name": _series_name(series), "reason": str(lacking)})
             continue
+        threads.check_siblings(topology, allowed, series)
         most = len(threads.order(topology, allowed, series))
         for count in counts(series, most):
             point = series.with_threads(count)

@@ -10,6 +10,7 @@ from typing import Any
 from fencepost import _core, api
 from fencepost._core import InputError
 from fencepost.measure.stream import program
+from fencepost.measure.stream.cache_sizes import Caches
 from fencepost.measure.stream.document import UNIT, Plan, name_of
 from fencepost.measure.stream.memories import ARRAYS, CACHES_LEAST, ELEMENT_BYTES, Place
 from fencepost.measure.stream.point import KERNELS, Point
@@ -26,7 +27,6 @@ REPETITIONS = 2
 POOL = "file:*fencepost-stream*"
 DRAM = "dram0"
 
-KIB = 1024
 # By default no more: 96 MB in three arrays, recorded and replayed in a minute or so.
 ELEMENTS_MAX = 4_000_000
 
@@ -53,35 +53,23 @@ class Simulation:
     @property
     def notes(self) -> list[str]:
         """What has to be known of the rates."""
-        wanted = _as_stream_wants(self.machine)
-        if self.elements >= wanted:
+        caches = Caches(self.machine.document)
+        if self.elements >= caches.elements:
             return []
-        level, name = _last_level(self.machine)
-        smaller = max(level["size_kib"] * self.elements // wanted, 1)
+        keys, length = caches.fitting(self.elements)
+        words = [f"--set {key}" for key in keys]
+        words += [f"--simulate-elements {length}"] if length > self.elements else []
         return [
             f"simulated arrays of {self.elements:,} elements are shorter than {CACHES_LEAST} times "
-            f"the last-level caches of {self.machine.label}: rates are also those of caches; type: "
-            f"--set cache.{name}.size_kib={smaller} (caches that fit the arrays) or "
-            f"--simulate-elements {wanted}"
+            f"the caches of {self.machine.label}: rates are also those of caches; type: "
+            f"{' '.join(words)} (caches that arrays exceed) or "
+            f"--simulate-elements {caches.elements} (arrays that exceed the caches)"
         ]
 
 
 def elements_for(machine: api.Machine) -> int:
-    """As STREAM wants for its last-level caches, or as are soon replayed."""
-    return min(_as_stream_wants(machine), ELEMENTS_MAX)
-
-
-def _as_stream_wants(machine: api.Machine) -> int:
-    level, _ = _last_level(machine)
-    document = machine.document
-    sockets = document.get("sockets", {}).get("count", 1)
-    caches = sockets if level["shared"] else document["core"]["count"]
-    return int(CACHES_LEAST * level["size_kib"] * KIB * caches // ELEMENT_BYTES)
-
-
-def _last_level(machine: api.Machine) -> tuple[Document, str]:
-    name, level = list(machine.document["cache"].items())[-1]
-    return level, name
+    """So many that they exceed its caches, or as many as are soon replayed."""
+    return min(Caches(machine.document).elements, ELEMENTS_MAX)
 
 
 def check(simulation: Simulation, memories: Sequence[str]) -> None:

@@ -41,6 +41,20 @@ def _spread(processor: Processor) -> tuple[int, int]:
     return processor.sibling, processor.core
 
 
+def check_siblings(topology: Topology, allowed: Sequence[int], point: Point) -> None:
+    """Refuses SMT where no core has a second hardware thread; raises `InputError`."""
+    own = [one for socket in point.sockets for one in topology.sockets.get(socket, [])]
+    if not point.smt or any(one.sibling and one.number in allowed for one in own):
+        return
+    where = f"cores of socket {as_list(list(point.sockets))}"
+    if any(one.sibling for one in own):
+        raise InputError(
+            f"--smt: this process may use no second hardware thread of the {where} (its cpuset or "
+            "affinity)"
+        )
+    raise InputError(f"--smt: the {where} have no second hardware threads: leave it out")
+
+
 def pinned(topology: Topology, allowed: Sequence[int], point: Point) -> list[int]:
     """A processor for each thread; raises `InputError` if there are too few."""
     places = order(topology, allowed, point)
