@@ -17,7 +17,7 @@ from fencepost.rows.page import Section
 from fencepost.rows.row import FOLLOWS, HELD_OUT, SET, Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
-from fencepost.studies.streamer import null_model, overview, series
+from fencepost.studies.streamer import claims, null_model, other_memories, overview, series
 from fencepost.studies.streamer.claims import BY_DATA, BY_TEXT
 from fencepost.studies.streamer.groups import cell_of
 from fencepost.studies.streamer.replays import ELEMENTS, TOUCHED, Replay
@@ -173,6 +173,33 @@ def test_the_null_model_finds_a_slope_and_a_ceiling() -> None:
     assert null_model.fitted(points) == pytest.approx((2.5, 9.0))
 
 
+def test_no_null_model_is_nearer_than_the_one_of_all_points() -> None:
+    every, of_all = measured(), null_model.null_model_of_all()
+    assert of_all.mean_error(every) < null_model.null_model().mean_error(every)
+    assert of_all.mean_error(every) < 0.11
+    for memory, (slope, ceiling) in of_all.constants.items():
+        for changed in ((1.02 * slope, ceiling), (slope, 0.98 * ceiling)):
+            other = null_model.NullModel({**of_all.constants, memory: changed})
+            assert other.mean_error(every) > of_all.mean_error(every)
+
+
+def test_claims_of_other_memories_are_pairs_of_replays(tmp_path: Path) -> None:
+    halved = {said.pair[0].cell for said in other_memories.SAID}
+    runs = made(lambda cell, _: 5e4 if cell in halved else 1e5)
+    own = lab(tmp_path)
+    found = {row.metric: row for row in other_memories.rows(runs, own, BY_TEXT)}
+    assert found["local DDR5 over local DDR4"].ours == pytest.approx(2)
+    assert found["local DDR5 over local DDR4"].misses
+    read, written = (found[f"a module of Optane, {kind}"] for kind in ("reads", "writes"))
+    assert read.holds and read.role == HELD_OUT and written.role == FOLLOWS
+    everything = list(claims.Claims().cells(own))
+    assert set(other_memories.cells()) <= set(everything)
+    quick = lab(tmp_path, quick=True)
+    assert set(claims.Claims().cells(quick)) < set(everything)
+    without = own.resolved("spr-cxl", *other_memories.NO_LINK)["link"]
+    assert without["latency_ns"] == 0
+
+
 def test_claims_stand_beside_the_data_that_contradict_them(tmp_path: Path) -> None:
     found = {row.key[1:]: row for row in rows(as_measured(), lab(tmp_path), "claims")}
     assert {condition for condition, _ in found} == {BY_TEXT, BY_DATA}
@@ -181,19 +208,58 @@ def test_claims_stand_beside_the_data_that_contradict_them(tmp_path: Path) -> No
     assert found[BY_TEXT, cost].misses  # 10 to 15 % by the text, 2 to 4 % by its data
 
 
-def test_data_flows_are_those_of_each_memory() -> None:
+def test_data_flows_are_those_of_each_memory_and_link(tmp_path: Path) -> None:
     class Moved(Made):
         def value(self, cell: Cell, path: str) -> float:
-            node = path.split(".")[1]
-            return {"host0_dram0": 1e6, "host0_dram1": 2e6, "expander0": 3e6}[node]
+            nodes = {"host0_dram0": 1e6, "host0_dram1": 2e6, "expander0": 3e6}
+            # A tenth of a millisecond of the link's 144 GB/s.
+            return nodes.get(path.split(".")[1], 1e8)
 
-    runs: Any = Moved(lambda cell, kernel: as_measured()[cell]["regions"][kernel]["simulated_ns"])
-    lines = overview.flows(runs).splitlines()[2:]
-    names = [f"{LOCAL}, App-Direct", f"{REMOTE}, App-Direct", f"{CXL}, App-Direct"]
-    names += [f"{REMOTE}, plain", f"{CXL}, plain"]
-    assert [line.split(" | ")[0].strip("| ") for line in lines] == names
-    assert all(line.endswith("| 15.6 | 1.0, 1.0 | 2.0, 2.0 | 3.0, 3.0 |") for line in lines)
-    assert "| 21.4; 21.4 |" in overview.bandwidths(runs)
+        def __getitem__(self, cell: Cell) -> dict[str, Any]:
+            links = {"host0 -> expander0": 4e6, "expander0 -> host0": 5e6}
+            named = [{"name": name, "bytes": count} for name, count in links.items()]
+            return {**super().__getitem__(cell), "links": named}
+
+    runs: Any = Moved(lambda *_: 1e6)
+    own = lab(tmp_path)
+    *_, text = next(topic for topic in TOPICS if topic.part.name == "figures").tables(runs, own)
+    lines = text.splitlines()[2:]
+    names = [line.split(" | ")[0].strip("| ") for line in lines]
+    assert names == [
+        *(one.name for one in series.all_series(measured())),
+        *(one.name for one in series.without_data()),
+    ]
+    moved = "| 15.6 | 1.0, 1.0 | 2.0, 2.0 | 3.0, 3.0 | 14.4, 14.4 | 4.0, 5.0 |"
+    assert all(line.endswith(moved) for line in lines)
+
+
+def test_what_each_memory_gives_is_shown_with_ten_threads() -> None:
+    assert "| 21.4; 21.4 |" in overview.bandwidths(as_measured())
+
+
+def test_figures_have_a_panel_for_each_group(tmp_path: Path) -> None:
+    own = lab(tmp_path)
+    [figures] = [topic for topic in TOPICS if topic.part.name == "figures"]
+    pictures = figures.pictures(as_measured(), own)
+    assert list(pictures) == [f"streamer-figure{number}.svg" for number in (5, 6, 7, 8)]
+    for picture in pictures.values():
+        for panel in ("(a) 1a", "(b) 1b", "(c) 1c", "(d) 2a", "(e) 2b"):
+            assert panel in picture.svg
+    assert figures.rows(as_measured(), own) == []
+
+
+def test_points_without_data_have_every_number_of_threads(tmp_path: Path) -> None:
+    own = lab(tmp_path)
+    runs = made(lambda *_: 1e6)
+    for part in ("2b", "setup2"):
+        [topic] = [topic for topic in TOPICS if topic.part.name == part]
+        points = Counter(row.condition.rpartition(", ")[0] for row in topic.rows(runs, own))
+        assert set(points.values()) <= {4 * 10, 4 * 20}
+        for text in topic.tables(runs, own)[1::2]:
+            assert len(text.splitlines()) - 2 in (10, 20)
+    groups = Counter(one.group for one in series.setup_2())
+    assert groups == {"1a": 2, "1b": 2, "1c": 4, "2a": 2, "2b": 4}
+    assert {one.memory for one in series.without_data()} == set(series.MEMORIES)
 
 
 def test_a_changed_machine_replays_what_its_rows_need(tmp_path: Path) -> None:

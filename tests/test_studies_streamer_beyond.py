@@ -13,7 +13,14 @@ from fencepost.evidence import Lab
 from fencepost.figures import member
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
-from fencepost.studies.streamer.beyond import durable, forward, interleaved, sharing, solver
+from fencepost.studies.streamer.beyond import (
+    durable,
+    forward,
+    interleaved,
+    sharing,
+    solver,
+    two_hosts,
+)
 from fencepost.studies.streamer.beyond.fabrics import ALONE, BUFFERED, PLAIN, VOLATILE_SWITCH
 from fencepost.studies.streamer.beyond.runs import Elsewhere
 from fencepost.studies.streamer.replays import Replay
@@ -158,12 +165,32 @@ def test_pages_lie_on_expanders_by_their_weights(tmp_path: Path) -> None:
 def test_gets_are_stale_where_nobody_takes_copies_away(tmp_path: Path) -> None:
     own = lab(tmp_path)
     runs: Any = Made()
-    rows = {row.condition: row for row in sharing.Sharing().rows(runs, own)}
+    found = sharing.Sharing().rows(runs, own)
+    rows = {row.condition: row for row in found if row.metric == "stale gets"}
     assert len(rows) == len(sharing.WAYS) and all(row.holds for row in rows.values())
     assert {row.ours == 0 for row in rows.values()} == {True, False}
-    [text] = sharing.Sharing().tables(runs, own)
+    text, *_ = sharing.Sharing().tables(runs, own)
     assert f"| {sharing.UNSAFE.name} | no | " in text
     assert f"| {sharing.PAST_CACHES.name} | yes | 0 | " in text
+
+
+def test_two_hosts_share_what_one_gets_alone(tmp_path: Path) -> None:
+    """Short arrays: each host's are replayed, in pages of their own."""
+    alone, together = (replace(way, elements=LENGTH) for way in two_hosts.WAYS.values())
+    runs = replayed(lab(tmp_path), alone.cell, together.cell)
+    pages = [
+        next(entry["pages"] for entry in runs[way.cell]["placement"] if entry["node"] == "pm0")
+        for way in (alone, together)
+    ]
+    assert pages[1] == 2 * pages[0]
+    one, both = (way.mean(runs) for way in (alone, together))
+    assert one is not None and both is not None and both == pytest.approx(one, rel=0.25)
+    made: Any = Made()
+    own = lab(tmp_path)
+    first, second = two_hosts.rows(made, own)
+    assert first.expected is None and second.expected == first.ours
+    assert second.ours == pytest.approx(2 * first.number)
+    assert set(two_hosts.cells(own)) == {way.cell for way in two_hosts.WAYS.values()}
 
 
 def test_the_hazard_of_copies_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

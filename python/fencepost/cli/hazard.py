@@ -12,7 +12,7 @@ from fencepost.cli.application import app
 from fencepost.studies.pcs import hazard as live
 from fencepost.studies.pcs.adaptive import SIZED
 from fencepost.studies.pcs.key_values import HOSTS
-from fencepost.studies.streamer.beyond import sharing
+from fencepost.studies.streamer.beyond import sharing, two_hosts
 
 HOST_NUMBERS = f"{', '.join(map(str, HOSTS[:-1]))} or {HOSTS[-1]}"
 
@@ -58,8 +58,8 @@ def hazard(
 
 
 def _show_copies(hosts: int, seed: int, json_file: Path | None) -> None:
-    if hosts != len(sharing.HOSTS):
-        raise InputError(f"--hosts {hosts}: with --copies there are {len(sharing.HOSTS)}")
+    if hosts != len(two_hosts.HOSTS):
+        raise InputError(f"--hosts {hosts}: with --copies there are {len(two_hosts.HOSTS)}")
     found = sharing.Hazard.run(seed)
     if json_file is not None:
         documents.write_json(json_file, found.document)

@@ -97,7 +97,7 @@ class Caches:
         if snoop_filter is None or not sizes:
             return
         private = [
-            sizes.get(name, level["size_kib"])
+            sizes.get(name) or int(level["size_kib"])
             for name, level in self._counted
             if not level["shared"]
         ]

@@ -11,7 +11,8 @@ from fencepost.rows.lab import Lab
 from fencepost.rows.row import Row
 from fencepost.rows.tolerance import Tolerance, between
 from fencepost.runs.cells import Cell, Cells
-from fencepost.studies.streamer import overview, pmdk
+from fencepost.studies.streamer import other_memories, overview, pmdk
+from fencepost.studies.streamer.other_memories import ABOUT, TEXT
 from fencepost.studies.streamer.replays import Replay
 from fencepost.studies.streamer.series import (
     BOTH,
@@ -26,7 +27,6 @@ from fencepost.studies.streamer.series import (
 from fencepost.studies.streamer.topic import STUDY, WITHIN, Topic
 from fencepost.studies.study import Part
 
-TEXT = "the study's text"
 BY_TEXT, BY_DATA = "claims, as the text says", "claims, as its data say"
 HOLDS, DOES_NOT = "holds", "does not hold"
 
@@ -64,6 +64,10 @@ def _rate(rates: list[float]) -> float:
     return rates[0]
 
 
+def _ratio(rates: list[float]) -> float:
+    return rates[0] / rates[1]
+
+
 def _lost_percent(rates: list[float]) -> float:
     return 100 * (1 - rates[0] / rates[1])
 
@@ -91,6 +95,13 @@ FIGURES = (
         (50, 60),
         "%",
     ),
+    Figure(
+        "local memory over CXL",
+        (_LOCAL.point(10), _POOL[CXL].point(10)),
+        _ratio,
+        (2, 2),
+        "ratio",
+    ),
     *(
         Figure(
             f"what PMDK costs on {memory}, {threads} thread{'s' * (threads > 1)}",
@@ -103,7 +114,7 @@ FIGURES = (
         for threads in (1, 10)
     ),
 )
-POINTS_WITHIN = 5.0  # of a percentage
+WITHIN_OF_UNIT = {"%": 5.0, "ratio": ABOUT}  # of others, a part of the figure
 
 
 @dataclass(frozen=True)
@@ -180,9 +191,11 @@ class Claims(Topic):
     description = (
         "Figures are means over the kernels. Each claim has two rows: one with what the text says, "
         "one with what the data say, from the lowest kernel to the highest. Where the two exclude "
-        "each other, at most one can hold. The text also speaks of the CXL link alone (2 to "
-        "3 GB/s), of Optane, and of DDR4 on other memory buses; the data have no points of these, "
-        "so there are no rows."
+        "each other, at most one can hold. Of some claims the data have no points: DDR4 is that of "
+        "`clx-ddr4` (Setup 2), what the CXL link costs is what App-Direct gains where it has no "
+        "latency and carries everything, and the module of Optane is that of `clx-optane`, read or "
+        f"written by {other_memories.BLOCKS_IN_FLIGHT} requests of "
+        f"{other_memories.BLOCK_BYTES} bytes at a time."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:
@@ -192,10 +205,11 @@ class Claims(Topic):
         everything: tuple[Figure | Statement, ...] = (*FIGURES, *STATEMENTS)
         points = [point for one in everything for point in one.points]
         of_points = [Replay(point).cell for point in (*points, *overview.shown())]
-        return [*of_points, *pmdk.cells()]
+        return [*of_points, *pmdk.cells(), *([] if lab.quick else other_memories.cells())]
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
-        """Each figure by text and by data, each statement by the text."""
+        """Each figure by text and by data, each statement by the text; in quick nothing of memories
+        without data."""
 
         def our_rates(point: Point, kernel: str) -> Value:
             return Replay(point).rates(runs)[kernel]
@@ -203,7 +217,9 @@ class Claims(Topic):
         if not lab.wants_any((BY_TEXT, BY_DATA)):
             return []
         figures = [row for one in FIGURES for row in _figure_rows(one, our_rates)]
-        return figures + [_statement_row(one, our_rates) for one in STATEMENTS]
+        statements = [_statement_row(one, our_rates) for one in STATEMENTS]
+        others = [] if lab.quick else other_memories.rows(runs, lab, BY_TEXT)
+        return [*figures, *statements, *others]
 
     def tables(self, runs: Cells, lab: Lab) -> list[str]:
         """What each memory gives, which way the data go, and what a pool costs."""
@@ -225,7 +241,7 @@ def _figure_rows(one: Figure, our_rates: Rates) -> list[Row]:
         (BY_DATA, SOURCE, (min(data), max(data))),
     ):
         middle = sum(ends) / 2
-        within = POINTS_WITHIN if one.unit == "%" else WITHIN * middle
+        within = WITHIN_OF_UNIT.get(one.unit, WITHIN * middle)
         of = (STUDY, how, one.name, middle, mean, between(*ends, within))
         machine = one.points[0].series.machine
         rows.append(Row(*of, unit=one.unit, machine=machine, source=source))

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fencepost.figures import Value
+from fencepost.measure.stream.point import KERNELS
 from fencepost.rows.lab import Lab
 from fencepost.rows.page import Picture
 from fencepost.rows.row import Row
 from fencepost.rows.tolerance import Tolerance
 from fencepost.runs.cells import Cell, Cells
-from fencepost.studies.streamer.null_model import null_model
-from fencepost.studies.streamer.pictures import curves
+from fencepost.studies.streamer.null_model import null_model, null_model_of_all
+from fencepost.studies.streamer.pictures import Spot, curves
 from fencepost.studies.streamer.replays import Replay
 from fencepost.studies.streamer.series import (
     QUICK_THREADS,
@@ -29,7 +30,7 @@ from fencepost.studies.streamer.topic import STUDY, WITHIN, Topic, number, table
 from fencepost.studies.study import Part
 
 MEAN_ERROR_MAX = 0.10
-UNKNOWN_THREADS = (1, 4, 10, 20)  # where no point is published
+NULL_MODELS = ("null model fitted to set rows", "fitted to all points")  # heads of columns
 
 
 @dataclass(frozen=True)
@@ -70,38 +71,47 @@ class Group(Topic):
                 unit="fraction",
                 source=SOURCE,
                 machine=ones[0].point.series.machine,
-                details={"null_model": _mean(map(null_model().error, ones)), "points": len(ones)},
+                details={
+                    "null_model": null_model().mean_error(ones),
+                    "null_model_of_all": null_model_of_all().mean_error(ones),
+                    "points": len(ones),
+                },
             )
             for name, ones in cells_of(self._asked(lab)).items()
             if lab.wants(name)
         ]
 
     def tables(self, runs: Cells, lab: Lab) -> list[str]:
-        """Mean errors beside those of the null model."""
-        heads = ["points", "role", "number", "mean error", "of the null model"]
+        """Mean errors beside those of the null model, fitted to set rows and to all points."""
+        heads = ["points", "role", "number", "mean error", *NULL_MODELS]
         lines = []
         for role, is_held_out in (("set, or follows", False), ("held out", True)):
             for name, ones in cells_of(self._asked(lab), is_held_out=is_held_out).items():
-                errors = (mean_error(runs, ones), _mean(map(null_model().error, ones)))
+                nulls = [model.mean_error(ones) for model in (null_model(), null_model_of_all())]
+                errors = (mean_error(runs, ones), *nulls)
                 lines.append([name, role, str(len(ones)), *map(_percent, errors)])
         return [table(heads, lines)]
 
     def pictures(self, runs: Cells, lab: Lab) -> dict[str, Picture]:
         """A curve over threads for each kernel: ours with lines, theirs with marks."""
-        asked = self._asked(lab)
-        found = {
-            series: [one for one in asked if one.point.series == series]
-            for series in all_series(asked)
-        }
-        drawn = [
-            (
-                series,
-                [(one.kernel, one.point.threads, one.gb_per_s, ours_of(runs, one)) for one in ones],
-            )
-            for series, ones in found.items()
-        ]
+        drawn = self.spots(runs, lab)
         title = f"{self.part.title}: GB/s over threads; lines are ours, marks were measured"
         return {f"streamer-{self.part.name}.svg": Picture(title, curves(drawn))}
+
+    def spots(self, runs: Cells, lab: Lab) -> list[tuple[Series, list[Spot]]]:
+        """What was measured and ours, by series."""
+        asked = self._asked(lab)
+        return [
+            (
+                series,
+                [
+                    (one.kernel, one.point.threads, one.gb_per_s, ours_of(runs, one))
+                    for one in asked
+                    if one.point.series == series
+                ],
+            )
+            for series in all_series(asked)
+        ]
 
     def _asked(self, lab: Lab) -> list[Measured]:
         """In quick, few numbers of threads and a series for each memory."""
@@ -124,7 +134,7 @@ class Unknown(Topic):
     series: tuple[Series, ...]
 
     def cells(self, lab: Lab) -> Iterable[Cell]:
-        """A few numbers of threads."""
+        """A replay for each number of threads; in quick few."""
         return [Replay(point).cell for point in self._points(lab)]
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
@@ -144,10 +154,49 @@ class Unknown(Topic):
             for kernel, rate in Replay(point).rates(runs).items()
         ]
 
+    def tables(self, runs: Cells, lab: Lab) -> list[str]:
+        """A table for each group and memory: a line for each number of threads."""
+        found: dict[str, list[Series]] = {}
+        for series in self.series:
+            found.setdefault(f"{series.group}, {series.memory}", []).append(series)
+        return [text for name, own in found.items() for text in _grid(name, own, runs, lab)]
+
+    def spots(self, runs: Cells, lab: Lab) -> list[tuple[Series, list[Spot]]]:
+        """Ours, by series; nothing was measured."""
+        nan = float("nan")
+        return [
+            (
+                series,
+                [
+                    (kernel, point.threads, nan, rate)
+                    for point in self._points(lab)
+                    if point.series == series
+                    for kernel, rate in Replay(point).rates(runs).items()
+                ],
+            )
+            for series in self.series
+        ]
+
     def _points(self, lab: Lab) -> list[Point]:
-        points = [series.point(threads) for series in self.series for threads in UNKNOWN_THREADS]
-        fitting = [point for point in points if point.threads <= point.series.threads_max]
-        return [point for point in fitting if lab.wants(point.name)]
+        points = [point for series in self.series for point in _points_of(series, lab)]
+        return [point for point in points if lab.wants(point.name)]
+
+
+def _points_of(series: Series, lab: Lab) -> list[Point]:
+    every = range(1, series.threads_max + 1)
+    return [series.point(one) for one in every if not lab.quick or one in QUICK_THREADS]
+
+
+def _grid(name: str, own: list[Series], runs: Cells, lab: Lab) -> list[str]:
+    heads = ["threads"]
+    for series in own:
+        where = series.affinity or f"from {series.computing}"
+        heads += [f"{where}: {KERNELS[0]}", *KERNELS[1:]]
+    lines = []
+    for row in zip(*(_points_of(series, lab) for series in own), strict=True):
+        rates = [rate for point in row for rate in Replay(point).rates(runs).values()]
+        lines.append([str(row[0].threads), *(number(rate, 1) for rate in rates)])
+    return [f"{name}, GB/s:\n", table(heads, lines)]
 
 
 def row_of(one: Measured, ours: Value) -> Row:

@@ -1,18 +1,54 @@
-"""Curves of bandwidth over threads: a panel for each series, a line for each kernel."""
+"""Curves of bandwidth over threads: a panel for each series with a line for each kernel, or for
+each group with a line for each series."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fencepost import plots
 from fencepost.figures import Value
 from fencepost.measure.stream.point import KERNELS
 from fencepost.studies.streamer.series import Series
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 # Told apart by people who see no colours too (Okabe and Ito).
 COLOURS = dict(zip(KERNELS, ("#D55E00", "#0072B2", "#009E73", "#CC79A7"), strict=True))
 
 Spot = tuple[str, int, float, Value]  # kernel, threads, theirs, ours
+
+
+# Of the series of a group.
+COLOURS_OF_SERIES = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A group: what was measured and ours, of one kernel, by series."""
+
+    title: str
+    spots: Mapping[str, Sequence[Spot]]
+
+
+def panels(drawn: Sequence[Panel]) -> str:
+    """A panel for each group, ours as lines, what was measured as marks, as SVG."""
+    figure = plots.new_figure(4.2 * len(drawn), 4.6)
+    for axes, panel in zip(figure.subplots(1, len(drawn), sharey=True), drawn, strict=True):
+        for colour, (name, spots) in zip(COLOURS_OF_SERIES, panel.spots.items(), strict=False):
+            _draw(axes, spots, colour, name)
+        axes.set(title=panel.title, xlabel="threads", ylabel="GB/s", ylim=(0, None))
+        axes.legend(frameon=False, fontsize="x-small")
+    return plots.svg(figure)
+
+
+def _draw(axes: Axes, spots: Sequence[Spot], colour: str, name: str) -> None:
+    threads = [spot[1] for spot in spots]
+    ours = [float("nan") if spot[3] is None else spot[3] for spot in spots]
+    axes.plot(threads, ours, color=colour, label=name)
+    axes.scatter(threads, [spot[2] for spot in spots], s=14, facecolor="white", edgecolor=colour)
 
 
 def curves(series: Sequence[tuple[Series, Sequence[Spot]]]) -> str:
@@ -23,13 +59,7 @@ def curves(series: Sequence[tuple[Series, Sequence[Spot]]]) -> str:
     drawn = figure.subplots(rows, columns, sharey=True, squeeze=False).flatten()
     for axes, (one, spots) in zip(drawn, series, strict=False):
         for kernel, colour in COLOURS.items():
-            own = [spot for spot in spots if spot[0] == kernel]
-            threads = [spot[1] for spot in own]
-            ours = [float("nan") if spot[3] is None else spot[3] for spot in own]
-            axes.plot(threads, ours, color=colour, label=kernel)
-            axes.scatter(
-                threads, [spot[2] for spot in own], s=14, facecolor="white", edgecolor=colour
-            )
+            _draw(axes, [spot for spot in spots if spot[0] == kernel], colour, kernel)
         axes.set(title=one.name.replace(", ", "\n", 1), xlabel="threads")
         axes.title.set_fontsize("small")
     for axes in drawn[len(series) :]:

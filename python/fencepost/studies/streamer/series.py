@@ -20,6 +20,8 @@ BOTH = "sockets 0 and 1"
 MEMORIES = ("DDR5 of socket 0", "DDR5 of socket 1", "CXL DDR4")
 LOCAL, REMOTE, CXL = MEMORIES
 
+AFFINITIES = ("close", "spread")  # of threads on two sockets
+
 QUICK_THREADS = (1, 4, 10, 20)
 BANDS = ((1, 3), (4, 10), (11, 20))
 
@@ -162,17 +164,28 @@ def all_series(points: Iterable[Measured]) -> list[Series]:
 
 def without_data() -> list[Series]:
     """Group 2b, without published points: plain memory, with the threads of both sockets."""
-    return [
-        Series("2b", memory, BOTH, affinity)
-        for memory in (REMOTE, CXL)
-        for affinity in ("close", "spread")
-    ]
+    return [Series("2b", memory, BOTH, affinity) for memory in MEMORIES for affinity in AFFINITIES]
 
 
 def setup_2() -> list[Series]:
-    """What can be simulated of Setup 2, without published points: DDR4 of two sockets."""
-    names = {"1a": LOCAL, "1b": REMOTE, "2a": REMOTE}
-    return [
-        replace(Series(group, memory.replace("DDR5", "DDR4"), "socket 0"), machine="clx-ddr4")
-        for group, memory in names.items()
+    """Setup 2, without published points: DDR4 of two sockets in every group, from both sockets."""
+    of_one = [
+        *(("1a", LOCAL, "socket 0", ""), ("1a", REMOTE, "socket 1", "")),
+        *(
+            (group, memory, computing, "")
+            for group in ("1b", "2a")
+            for memory, computing in ((REMOTE, "socket 0"), (LOCAL, "socket 1"))
+        ),
     ]
+    of_both = [
+        (group, memory, BOTH, affinity)
+        for group in ("1c", "2b")
+        for memory in (LOCAL, REMOTE)
+        for affinity in AFFINITIES
+    ]
+    return [on_ddr4(Series(*one)) for one in sorted((*of_one, *of_both), key=lambda one: one[0])]
+
+
+def on_ddr4(one: Series) -> Series:
+    """The same in Setup 2."""
+    return replace(one, memory=one.memory.replace("DDR5", "DDR4"), machine="clx-ddr4")

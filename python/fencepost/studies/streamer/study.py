@@ -15,8 +15,9 @@ from fencepost.studies.streamer.beyond.interleaved import Interleaved
 from fencepost.studies.streamer.beyond.sharing import Sharing
 from fencepost.studies.streamer.beyond.solver import Solver
 from fencepost.studies.streamer.claims import Claims
+from fencepost.studies.streamer.figures import Figures
 from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, Group, Unknown, row_of
-from fencepost.studies.streamer.null_model import null_model
+from fencepost.studies.streamer.null_model import NullModel, null_model, null_model_of_all
 from fencepost.studies.streamer.replays import CACHES, ELEMENTS
 from fencepost.studies.streamer.series import measured, setup_2, without_data
 from fencepost.studies.streamer.sources import StreamerSources
@@ -24,7 +25,7 @@ from fencepost.studies.streamer.steady import Steady
 from fencepost.studies.streamer.topic import WITHIN, Topic
 from fencepost.studies.study import CellStudy, Part
 
-TOPICS: tuple[Topic, ...] = (
+GROUPS: tuple[Group | Unknown, ...] = (
     Group(Part("1a", "App-Direct on local memory"), "One socket, its own DDR5, in a pool."),
     Group(
         Part("1b", "App-Direct on far memory"),
@@ -36,15 +37,19 @@ TOPICS: tuple[Topic, ...] = (
     ),
     Group(Part("2a", "Far memory as a NUMA node"), "One socket, plain memory."),
     Unknown(
-        Part("2b", "Far memory as a NUMA node, both sockets computing"),
-        "No measurements of these points are published.",
+        Part("2b", "NUMA nodes with both sockets computing"),
+        "Plain memory. No measurements of these points are published.",
         tuple(without_data()),
     ),
+)
+TOPICS: tuple[Topic, ...] = (
+    *GROUPS,
     Unknown(
         Part("setup2", "Setup 2: two sockets with DDR4"),
-        "No measurements of these points are published.",
+        "All groups but for CXL memory. No measurements of these points are published.",
         tuple(setup_2()),
     ),
+    Figures(GROUPS),
     Claims(),
     Steady(),
     Durable(),
@@ -56,7 +61,12 @@ TOPICS: tuple[Topic, ...] = (
 _BY_NAME = {topic.part.name: topic for topic in TOPICS}
 
 _APP_DIRECT = Page("streamer-app-direct", "App-Direct: arrays in a pool", "groups 1a, 1b and 1c")
-_NUMA = Page("streamer-numa", "Plain memory of a NUMA node", "groups 2a and 2b, Setup 2")
+_NUMA = Page("streamer-numa", "Plain memory of a NUMA node", "group 2a")
+_UNMEASURED = Page(
+    "streamer-unmeasured",
+    "Points that nobody published, and the study's figures",
+    "group 2b, Setup 2, Figures 5 to 9",
+)
 _CLAIMS = Page("streamer-claims", "What the study claims", "its text, its data, and the arrays")
 _DURABLE = Page("streamer-durable", "Durable STREAM and a solver with checkpoints")
 _FORWARD = Page(
@@ -66,7 +76,8 @@ _FORWARD = Page(
 )
 _PAGES = {
     **dict.fromkeys(("1a", "1b", "1c"), _APP_DIRECT),
-    **dict.fromkeys(("2a", "2b", "setup2"), _NUMA),
+    "2a": _NUMA,
+    **dict.fromkeys(("2b", "setup2", "figures"), _UNMEASURED),
     **dict.fromkeys(("claims", "steady"), _CLAIMS),
     **dict.fromkeys(("durable", "cg"), _DURABLE),
     **dict.fromkeys(("forward", "interleave", "sharing"), _FORWARD),
@@ -80,16 +91,21 @@ INTRODUCTION = (_HERE / "introduction.md").read_text(encoding="utf-8")
 def method() -> str:
     """How the study's figures and ours are compared, with the constants of the null model."""
     text = (_HERE / "method.md").read_text(encoding="utf-8")
-    constants = "; ".join(
-        f"{memory} {slope:.1f} and {ceiling:.1f} GB/s"
-        for memory, (slope, ceiling) in sorted(null_model().constants.items())
-    )
     return text.format(
         within=f"{100 * WITHIN:.0f} %",
         mean_error=f"{100 * MEAN_ERROR_MAX:.0f} %",
         elements=f"{ELEMENTS:,}",
         caches=", ".join(f"`{key}` {size:,}" for key, size in CACHES.items()),
-        constants=constants,
+        constants=_constants(null_model()),
+        constants_of_all=_constants(null_model_of_all()),
+        error=f"{100 * null_model_of_all().mean_error(measured()):.1f} %",
+    )
+
+
+def _constants(model: NullModel) -> str:
+    return "; ".join(
+        f"{memory} {slope:.1f} and {ceiling:.1f} GB/s"
+        for memory, (slope, ceiling) in sorted(model.constants.items())
     )
 
 

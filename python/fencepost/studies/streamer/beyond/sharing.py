@@ -19,13 +19,14 @@ from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.simulator import simulator
 from fencepost.runs.store import named
 from fencepost.schemes import VOLATILE
+from fencepost.studies.streamer.beyond import two_hosts
 from fencepost.studies.streamer.beyond.fabrics import BACKED, MACHINE, PM, Sets, fabric
+from fencepost.studies.streamer.beyond.two_hosts import HOSTS, TWO_PORTS, hosts
 from fencepost.studies.streamer.topic import STUDY, Topic, table
 from fencepost.studies.study import Part
 
 Document = dict[str, Any]
 
-HOSTS = ("host0", "host1")
 LEAVES = ("leaf0", "leaf1")
 CLIENTS = 8  # of each host
 KEYS = 4_096  # of a line each: the second level of a core holds them
@@ -33,18 +34,9 @@ THINK_NS, THINK_JITTER_NS = 50.0, 100.0
 MEASURE_NS = 40_000.0
 
 
-def _hosts(*names: str) -> str:
-    return f"fabric.hosts=[{', '.join(repr(name) for name in names)}]"
-
-
-TWO_PORTS: Sets = (
-    _hosts(*HOSTS),
-    *fabric([f"{host} -> {PM}" for host in HOSTS], devices=[PM]),
-    BACKED,
-)
 # Each host has a switch of its own, which accepts its persists.
 TWO_LEAVES: Sets = (
-    _hosts(*HOSTS),
+    hosts(*HOSTS),
     *fabric(
         [
             *(f"{host} -> {leaf}" for host, leaf in zip(HOSTS, LEAVES, strict=True)),
@@ -115,7 +107,7 @@ class Gets:
 
 
 class Sharing(Topic):
-    """Stale gets."""
+    """Stale gets, and bandwidth."""
 
     part = Part("sharing", "An expander that two hosts map at once")
     description = (
@@ -128,12 +120,12 @@ class Sharing(Topic):
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:
-        """None: it is synthetic traffic, not programs."""
-        return []
+        """STREAM's; the store of keys is synthetic traffic."""
+        return two_hosts.cells(lab)
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
-        """None stale where hosts do right, some where they do not."""
-        return [
+        """None stale where hosts do right, some where they do not; STREAM alone and together."""
+        stale = [
             Row(
                 STUDY,
                 _name(way),
@@ -147,6 +139,7 @@ class Sharing(Topic):
             )
             for way in _wanted(lab)
         ]
+        return [*stale, *two_hosts.rows(runs, lab)]
 
     def tables(self, runs: Cells, lab: Lab) -> list[str]:
         """Who may read what."""
@@ -156,7 +149,7 @@ class Sharing(Topic):
             gets = measured(lab, way)
             may = "–" if way.shared_by == "host" else "yes" if way.is_safe else "no"
             lines.append([way.name, may, f"{gets.stale:,}", f"{gets.count:,}"])
-        return [table(heads, lines)]
+        return [table(heads, lines), *two_hosts.text(runs)]
 
 
 def measured(lab: Lab, way: Way) -> Gets:
