@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from fencepost.evidence import Lab
-from fencepost.rows import page
+from fencepost.rows import misses, page
 from fencepost.rows.page import Section
 from fencepost.rows.row import FOLLOWS, HELD_OUT, SET, Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
-from fencepost.studies.streamer import claims, null_model, other_memories, overview, series
+from fencepost.studies.streamer import claims, null_model, other_memories, overview, reasons, series
 from fencepost.studies.streamer.claims import BY_DATA, BY_TEXT
 from fencepost.studies.streamer.groups import cell_of
 from fencepost.studies.streamer.replays import ELEMENTS, TOUCHED, Replay
@@ -319,3 +319,42 @@ def test_the_small_caches_are_ones_that_the_machine_can_have(machine: str, tmp_p
     assert 4 * 1024 * caches["l3"]["size_kib"] < arrays
     own = StreamerSources(lab(tmp_path)).machine(Cell("", "", "", machine))["cache"]
     assert caches["l3"]["latency_cycles"] == own["l3"]["latency_cycles"]
+
+
+def test_known_misses_are_of_rows_and_have_counters_from_the_replays(tmp_path: Path) -> None:
+    class Counted(Made):
+        def was_asked(self, cell: Cell) -> bool:
+            return cell in asked
+
+        def value(self, cell: Cell, path: str) -> float:
+            return 1e8
+
+        def __getitem__(self, cell: Cell) -> dict[str, Any]:
+            nodes = ("dram0", "dram1", "expander0")
+            dram = {"bus_turnarounds": 3, "row_misses": 70, "row_conflicts": 9}
+            memory = {"reads": 50, "writes": 50, "dram": dram}
+            names = ("host0_dram0", "host0_dram1", "expander0")
+            sockets = {f"socket{n}": {"home_agent": {"directory_writes": 10}} for n in (0, 1)}
+            return {
+                **super().__getitem__(cell),
+                "placement": [
+                    {"node": node, "reads": 4, "read_latency_ns": 500.0} for node in nodes
+                ],
+                "statistics": {"host0": sockets, **dict.fromkeys(names, memory)},
+            }
+
+    own = lab(tmp_path)
+    asked = {cell for topic in TOPICS for cell in topic.cells(own)}
+    runs: Any = Counted(lambda *_: 100.0)
+    of_groups = [topic for topic in TOPICS if topic.part.name in ("1a", "1b", "1c", "2a", "steady")]
+    keys = {row.key for topic in of_groups for row in topic.rows(runs, own)}
+    known = {key: miss for key, miss in misses.known_misses().items() if key[0] == "streamer"}
+    assert {key for key in known if not key[1].startswith("claims")} <= keys
+    for reason in {miss.reason for miss in known.values()}:
+        told = reasons.filled(reason, runs)
+        assert "–" not in told and "{" not in told
+    place = f"of 2a, {CXL}, socket 0, 1 thread}}"
+    text = f"{{under_way {place}, {{latency {place}, {{turns {place}, {{directory_writes {place}"
+    assert reasons.filled(text, runs) == "5.0, 500, 3.0, 40.0"
+    asked.clear()
+    assert reasons.filled(f"{{turns {place}", runs) == "–"

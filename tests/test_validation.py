@@ -55,12 +55,13 @@ def test_a_reason_explains_a_miss_within_its_range_and_no_other(tmp_path):
         row(ours=50.0, condition="p, pm, 1"),
         row(ours=50.0, study="media"),
         row(ours=50.0, is_set=True),
+        row(ours=50.0, is_set=True, is_fitted=True),
         row(metric="l2_misses", ours=115.0),
         row(metric="l2_misses", expected=0.0, ours=15.0),
     ]
     done = misses.explained(rows, reasons)
-    assert [line.reason for line in done] == ["why", "", "", "", "", "", "why", "why"]
-    assert [line.is_unexplained for line in done] == [False, *[True] * 5, False, False]
+    assert [line.reason for line in done] == ["why", "", "", "", "", "", "why", "why", "why"]
+    assert [line.is_unexplained for line in done] == [False, *[True] * 5, False, False, False]
     assert not misses.explained([row()], reasons)[0].is_unexplained
 
 

@@ -2,9 +2,9 @@
 
 Each line names one row and the differences that its reason explains, in percent of what the row is
 compared with (absolute where that is zero); of a row in words there are none. A row that misses by
-more or less than that is unexplained, and so is a row that set a parameter; a line that no row
-needs is a fault of the file. A reason may begin with a cause in bold (`**Cause.** …`), by which the
-page counts misses.
+more or less than that is unexplained, and so is a row that set a parameter, unless keys were fitted
+to more such rows than they can meet; a line that no row needs is a fault of the file. A reason may
+begin with a cause in bold (`**Cause.** …`), by which the page counts misses.
 """
 
 import csv
@@ -32,7 +32,7 @@ class KnownMiss:
         size = miss_size(row)
         if self.span is None or size is None:
             return self.span is None and size is None
-        return self.span[0] <= size <= self.span[1] and not row.is_set
+        return self.span[0] <= size <= self.span[1] and (row.is_fitted or not row.is_set)
 
 
 def miss_size(row: Row) -> float | None:

@@ -31,7 +31,9 @@ class Row:
     row. `machine` is the machine of `machines/` that ours comes from. `half_width` is that of the
     95 % confidence interval where ours is an estimate, `spread` how far apart repetitions of what
     is expected lie. `follows` says from which other row or choice this one follows, if it does.
-    `reason` says why it misses, as far as known. Without anything `expected` the row shows ours.
+    Of rows that are `is_fitted` there are more than keys, so that no values meet all of them; any
+    other row that `is_set` is met. `reason` says why a row misses, as far as known. Without
+    anything `expected` it shows ours.
     """
 
     study: str
@@ -41,6 +43,7 @@ class Row:
     ours: Figure
     tolerance: Tolerance
     is_set: bool = False
+    is_fitted: bool = False
     unit: str = ""
     quality: str = PUBLISHED
     source: str = ""

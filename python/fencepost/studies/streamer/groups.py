@@ -209,6 +209,7 @@ def row_of(one: Measured, ours: Value) -> Row:
         ours,
         Tolerance("=", WITHIN * one.gb_per_s),
         is_set=one.point.is_set,
+        is_fitted=one.point.is_set,
         follows=one.follows,
         unit="GB/s",
         source=SOURCE,

@@ -37,10 +37,10 @@ class Steady(Topic):
     def cells(self, lab: Lab) -> Iterable[Cell]:
         """Each point and what it is compared with."""
         for point in POINTS:
-            for how, longer in _longer(point).items():
+            for how, replay in longer(point).items():
                 if lab.wants(f"{point.name}, {how}"):
                     yield Replay(point).cell
-                    yield longer.cell
+                    yield replay.cell
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
         """Every kernel."""
@@ -50,7 +50,7 @@ class Steady(Topic):
                 f"{point.name}, {how}",
                 f"{kernel} bandwidth",
                 usual,
-                longer.rates(runs)[kernel],
+                replay.rates(runs)[kernel],
                 Tolerance("=", CHANGE_MAX * (usual or 0.0)),
                 unit="GB/s",
                 quality=RULES,
@@ -58,12 +58,13 @@ class Steady(Topic):
                 machine=point.series.machine,
             )
             for point in POINTS
-            for how, longer in _longer(point).items()
+            for how, replay in longer(point).items()
             if lab.wants(f"{point.name}, {how}")
             for kernel, usual in Replay(point).rates(runs).items()
         ]
 
 
-def _longer(point: Point) -> dict[str, Replay]:
+def longer(point: Point) -> dict[str, Replay]:
+    """What a point is compared with."""
     twice = Replay(point, 2 * ELEMENTS)
     return {"twice the arrays": twice, "and twice the caches": replace(twice, cache_factor=2)}

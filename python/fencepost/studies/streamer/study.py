@@ -9,6 +9,7 @@ from fencepost.rows.lab import Lab
 from fencepost.rows.page import Page, Section
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Cell, Cells, Sources
+from fencepost.studies.streamer import reasons
 from fencepost.studies.streamer.beyond.durable import Durable
 from fencepost.studies.streamer.beyond.forward import Forward
 from fencepost.studies.streamer.beyond.interleaved import Interleaved
@@ -134,6 +135,10 @@ class Streamer(CellStudy):
     def rows_of(self, part: str, runs: Cells, lab: Lab) -> list[Row]:
         """Those of the part's topic."""
         return _BY_NAME[part].rows(runs, lab)
+
+    def told(self, reason: str, runs: Cells, lab: Lab) -> str:
+        """With counters of these replays."""
+        return reasons.filled(reason, runs)
 
     def sections(self, part: Part, rows: list[Row], runs: Cells, lab: Lab) -> list[Section]:
         """One with the topic's tables and pictures, unless single rows are wanted; before the first

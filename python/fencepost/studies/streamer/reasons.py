@@ -1,0 +1,100 @@
+"""Numbers in the reasons of known misses (experiments/misses.csv): counters of the replays.
+
+`{FIGURE of POINT}` in a reason becomes that figure of a point, which is named as in its rows; with
+`; HOW` behind it, of its replay with longer arrays (`steady`). A number whose replay does not
+belong to what was run is a dash.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from fencepost.figures import Value
+from fencepost.runs.cells import Cells
+from fencepost.studies.streamer.replays import Replay
+from fencepost.studies.streamer.series import Point, measured
+from fencepost.studies.streamer.steady import longer
+from fencepost.studies.streamer.topic import number
+
+Run = dict[str, Any]
+
+_PLACE = re.compile(r"\{(\w+) of ([^{};]+)(?:; ([^{};]+))?\}")
+_NODES = {"socket 0": "dram0", "socket 1": "dram1", "CXL DDR4": "expander0"}
+# How a run's statistics call them.
+_STATISTICS = {"dram0": "host0_dram0", "dram1": "host0_dram1", "expander0": "expander0"}
+
+
+def filled(text: str, runs: Cells) -> str:
+    """A reason with its numbers."""
+    return _PLACE.sub(lambda place: _number(*place.groups(), runs), text)
+
+
+def _number(name: str, point: str, how: str | None, runs: Cells) -> str:
+    one = _points()[point]
+    replay = Replay(one) if how is None else longer(one)[how]
+    if not runs.was_asked(replay.cell):
+        return "–"
+    node = next(node for part, node in _NODES.items() if part in one.series.memory)
+    value = FIGURES[name](Memory(runs[replay.cell], node))
+    return number(value, 0 if value is not None and abs(value) >= 100 else 1)
+
+
+@cache
+def _points() -> dict[str, Point]:
+    return {one.point.name: one.point for one in measured()}
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory with the arrays, in a run."""
+
+    run: Run
+    node: str
+
+    @property
+    def placed(self) -> Run:
+        """Its reads, with their latency as the host sees it."""
+        return next(one for one in self.run["placement"] if one["node"] == self.node)
+
+    @property
+    def counters(self) -> Run:
+        """Its own."""
+        counters: Run = self.run["statistics"][_STATISTICS[self.node]]
+        return counters
+
+    def under_way(self) -> Value:
+        """Reads at a time, on average."""
+        took = sum(region["simulated_ns"] for region in self.run["regions"])
+        latency = self.latency()
+        return None if latency is None else self.placed["reads"] * latency / took
+
+    def latency(self) -> Value:
+        """Of a read, in ns."""
+        latency: Value = self.placed["read_latency_ns"]
+        return latency
+
+    def of_a_hundred_lines(self, counter: str) -> Value:
+        """Of its DRAM."""
+        lines = self.counters["reads"] + self.counters["writes"]
+        return 100 * float(self.counters["dram"][counter]) / lines
+
+    def directory_writes(self) -> Value:
+        """Of a hundred writes."""
+        host = self.run["statistics"]["host0"]
+        sockets = (part for name, part in host.items() if name.startswith("socket"))
+        written = sum(part["home_agent"]["directory_writes"] for part in sockets)
+        return 100 * float(written) / self.counters["writes"]
+
+
+FIGURES: dict[str, Callable[[Memory], Value]] = {
+    "under_way": Memory.under_way,
+    "latency": Memory.latency,
+    "turns": lambda memory: memory.of_a_hundred_lines("bus_turnarounds"),
+    "row_misses": lambda memory: memory.of_a_hundred_lines("row_misses"),
+    "row_conflicts": lambda memory: memory.of_a_hundred_lines("row_conflicts"),
+    "directory_writes": Memory.directory_writes,
+}
