@@ -42,7 +42,9 @@ def reproduce(
     part: Annotated[list[str] | None, typer.Option(metavar="PART", help=_help_of_parts())] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="In a minute: the main figures, long programs by a sample."),
+        typer.Option(
+            "--quick", help="In a few minutes: the main figures, long programs by a sample."
+        ),
     ] = False,
     programs_file: Annotated[
         Path | None,
