@@ -337,6 +337,7 @@ def test_known_misses_are_of_rows_and_have_counters_from_the_replays(tmp_path: P
             sockets = {f"socket{n}": {"home_agent": {"directory_writes": 10}} for n in (0, 1)}
             return {
                 **super().__getitem__(cell),
+                "links": [{"utilisation_rate": 0.25}],
                 "placement": [
                     {"node": node, "reads": 4, "read_latency_ns": 500.0} for node in nodes
                 ],
@@ -356,5 +357,6 @@ def test_known_misses_are_of_rows_and_have_counters_from_the_replays(tmp_path: P
     place = f"of 2a, {CXL}, socket 0, 1 thread}}"
     text = f"{{under_way {place}, {{latency {place}, {{turns {place}, {{directory_writes {place}"
     assert reasons.filled(text, runs) == "5.0, 500, 3.0, 40.0"
+    assert reasons.filled(f"{{link_percent {place}", runs) == "25.0"
     asked.clear()
     assert reasons.filled(f"{{turns {place}", runs) == "–"

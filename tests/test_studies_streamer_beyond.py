@@ -175,8 +175,8 @@ def test_gets_are_stale_where_nobody_takes_copies_away(tmp_path: Path) -> None:
 
 
 def test_two_hosts_share_what_one_gets_alone(tmp_path: Path) -> None:
-    """Short arrays: each host's are replayed, in pages of their own."""
-    alone, together = (replace(way, elements=LENGTH) for way in two_hosts.WAYS.values())
+    """Arrays that just exceed the caches: each host's are replayed, in pages of their own."""
+    alone, together = (replace(way, elements=8 * LENGTH) for way in two_hosts.WAYS.values())
     runs = replayed(lab(tmp_path), alone.cell, together.cell)
     pages = [
         next(entry["pages"] for entry in runs[way.cell]["placement"] if entry["node"] == "pm0")

@@ -16,7 +16,7 @@ from typing import Any
 from fencepost.figures import Value
 from fencepost.runs.cells import Cells
 from fencepost.studies.streamer.replays import Replay
-from fencepost.studies.streamer.series import Point, measured
+from fencepost.studies.streamer.series import Point, measured, setup_2, without_data
 from fencepost.studies.streamer.steady import longer
 from fencepost.studies.streamer.topic import number
 
@@ -45,7 +45,13 @@ def _number(name: str, point: str, how: str | None, runs: Cells) -> str:
 
 @cache
 def _points() -> dict[str, Point]:
-    return {one.point.name: one.point for one in measured()}
+    of_data = [one.point for one in measured()]
+    others = [
+        series.point(threads)
+        for series in (*without_data(), *setup_2())
+        for threads in range(1, series.threads_max + 1)
+    ]
+    return {point.name: point for point in (*of_data, *others)}
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,10 @@ class Memory:
         lines = self.counters["reads"] + self.counters["writes"]
         return 100 * float(self.counters["dram"][counter]) / lines
 
+    def link_percent(self) -> Value:
+        """Of what the expander's link could carry, in the direction that carries more of it."""
+        return 100 * max(float(link["utilisation_rate"]) for link in self.run["links"])
+
     def directory_writes(self) -> Value:
         """Of a hundred writes."""
         host = self.run["statistics"]["host0"]
@@ -97,4 +107,5 @@ FIGURES: dict[str, Callable[[Memory], Value]] = {
     "row_misses": lambda memory: memory.of_a_hundred_lines("row_misses"),
     "row_conflicts": lambda memory: memory.of_a_hundred_lines("row_conflicts"),
     "directory_writes": Memory.directory_writes,
+    "link_percent": Memory.link_percent,
 }
