@@ -64,7 +64,8 @@ class Memory:
     @property
     def placed(self) -> Run:
         """Its reads, with their latency as the host sees it."""
-        return next(one for one in self.run["placement"] if one["node"] == self.node)
+        found: Run = next(one for one in self.run["placement"] if one["node"] == self.node)
+        return found
 
     @property
     def counters(self) -> Run:
@@ -74,9 +75,9 @@ class Memory:
 
     def under_way(self) -> Value:
         """Reads at a time, on average."""
-        took = sum(region["simulated_ns"] for region in self.run["regions"])
+        took = sum(float(region["simulated_ns"]) for region in self.run["regions"])
         latency = self.latency()
-        return None if latency is None else self.placed["reads"] * latency / took
+        return None if latency is None else float(self.placed["reads"]) * latency / took
 
     def latency(self) -> Value:
         """Of a read, in ns."""
@@ -85,7 +86,7 @@ class Memory:
 
     def of_a_hundred_lines(self, counter: str) -> Value:
         """Of its DRAM."""
-        lines = self.counters["reads"] + self.counters["writes"]
+        lines = float(self.counters["reads"] + self.counters["writes"])
         return 100 * float(self.counters["dram"][counter]) / lines
 
     def link_percent(self) -> Value:
@@ -97,7 +98,7 @@ class Memory:
         host = self.run["statistics"]["host0"]
         sockets = (part for name, part in host.items() if name.startswith("socket"))
         written = sum(part["home_agent"]["directory_writes"] for part in sockets)
-        return 100 * float(written) / self.counters["writes"]
+        return 100 * float(written) / float(self.counters["writes"])
 
 
 FIGURES: dict[str, Callable[[Memory], Value]] = {
