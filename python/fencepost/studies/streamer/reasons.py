@@ -30,7 +30,7 @@ _STATISTICS = {"dram0": "host0_dram0", "dram1": "host0_dram1", "expander0": "exp
 
 def filled(text: str, runs: Cells) -> str:
     """A reason with its numbers."""
-    return _PLACE.sub(lambda place: _number(*place.groups(), runs), text)
+    return _PLACE.sub(lambda place: _number(place[1], place[2], place[3], runs), text)
 
 
 def _number(name: str, point: str, how: str | None, runs: Cells) -> str:
