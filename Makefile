@@ -125,7 +125,7 @@ PYTEST = $(BIN)/pytest --junitxml=$(REPORTS)/$@.xml
 # Nothing is kept to build faster after a change, and random cases are few: `cargo test` has more of both. MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
 rust-tests:
 	@mkdir -p $(REPORTS)
-	@MAKEFLAGS= CARGO_INCREMENTAL=0 PROPTEST_CASES=64 cargo test --locked --workspace --exclude fencepost-python --tests -- --quiet >$(REPORTS)/$@.txt 2>&1 || { cat $(REPORTS)/$@.txt; exit 1; }
+	@MAKEFLAGS= CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=never PROPTEST_CASES=64 cargo test --locked --workspace --exclude fencepost-python --tests -- --quiet >$(REPORTS)/$@.txt 2>&1 || { cat $(REPORTS)/$@.txt; exit 1; }
 	@grep '^test result' $(REPORTS)/$@.txt
 
 # In two parts that take about as long.
@@ -156,10 +156,10 @@ slow-rust-tests: ignored-rust-tests many-cases-rust-tests loom tsan
 
 # The same packages each time: cargo would build them anew with fewer of their features.
 ignored-rust-tests:
-	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
+	MAKEFLAGS= CARGO_INCREMENTAL=0 cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
 
 many-cases-rust-tests:
-	MAKEFLAGS= PROPTEST_CASES=1000 cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- c501 c601 whatever_agents
+	MAKEFLAGS= CARGO_INCREMENTAL=0 PROPTEST_CASES=1000 cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- c501 c601 whatever_agents
 
 # Every interleaving of what processes share. Atomics are others then, so nothing is shared with other builds.
 loom:

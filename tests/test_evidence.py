@@ -81,7 +81,7 @@ def is_time(row):
     return row.unit == "ns" or row.metric == "time, over that without errors"
 
 
-@pytest.mark.few(1)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("study", CHANGES)
 def test_a_row_can_be_evaluated_on_a_changed_machine(study, tmp_path, elsewhere, monkeypatch):
     """All of it by the lab's executor."""

@@ -205,12 +205,15 @@ def test_ksm_in_a_device_takes_less_of_the_core(cells: Cells) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(topic.missing() is not None, reason=f"{topic.missing()} is missing")
-def test_redis_waits_for_a_core_and_not_for_the_coherent_device(cells: Cells) -> None:
+def test_a_coherent_device_takes_less_of_the_core_than_the_core_itself(cells: Cells) -> None:
     def slower(feature: str, by: str, **more: Any) -> float:
         return cells.slower(Cell("A", feature, by, **more)).value
 
-    assert slower("zswap", "cxl") < slower("zswap", "cpu")
-    assert slower("zswap and ksm", "cxl") < slower("zswap and ksm", "cpu")
+    # With kswapd on that core, too, p99 is about the same with both.
+    on_core, in_device = (cells.result(Cell("A", "zswap", by)) for by in ("cpu", "cxl"))
+    assert in_device["kswapd_share"] < on_core["kswapd_share"]
+    aside = {by: slower("zswap", by, shares_core=False) for by in BACKENDS}
+    assert aside["cxl"] < aside["cpu"] < aside["pcie"]
     # How much slower depends on what this machine's Redis records; on a core of its own, or in a
     # device, the scan costs less than half of that.
     lost = slower("ksm", "cpu") - 1

@@ -14,7 +14,7 @@ from fencepost.rows.row import Row
 from fencepost.rows.tolerance import Tolerance
 from fencepost.runs.experiment import options, resolved
 from fencepost.tree import RECORDS
-from fencepost.validation import Findings, clx, host, host_programs, page, persist
+from fencepost.validation import Findings, clx, flits, host, host_programs, page, persist
 from fencepost.validation.comparisons import COMPARISONS
 from fencepost.validation.host import HOST
 from fencepost.validation.host_programs import ARGUMENTS, measured_points
@@ -35,6 +35,14 @@ def test_a_row_holds_up_to_what_is_allowed():
     assert not row(ours=110.5).holds
     assert row(ours=105.0).difference == pytest.approx(0.05)
     assert row(expected=0.0, ours=3.0).difference is None
+
+
+def test_links_that_lose_nothing_had_errors(tmp_path):
+    lab = Lab(tmp_path, lambda _: None, quick=True)
+    for [work] in (flits.soaks(lab, form) for form in flits.BYTES):
+        _, link, _ = work.args
+        soaked = json.loads(_core.link_soak(json.dumps(link), 20_000, 1))
+        assert soaked["lost"] == 0 < soaked["crc_errors"]
 
 
 def known(tmp_path, *lines):

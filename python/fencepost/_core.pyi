@@ -228,7 +228,7 @@ class Service:
     def summary(self, compressor: str) -> str:
         """`operations`, `instructions`, `lines`, `pages`, `classes` of pages and so on, as JSON."""
     def wanted(self, compressor: str, operations: list[int]) -> str:
-        """What memory it wants for these operations: `fitting_pages` and others, as JSON."""
+        """What memory it wants for these operations, as JSON (`Wanted` of crates/reclaim)."""
     def sample(self, compressor: str, class_: str, count: int) -> list[bytes]:
         """So many loaded pages of a class, or all if there are fewer."""
     def run(self, cell: str) -> str:

@@ -4,6 +4,7 @@ import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,8 @@ def _interruptible(states: _core.CrashStates, work: Callable[[], str]) -> str:
             return future.result()
         except KeyboardInterrupt:
             states.cancel()
+            if not future.cancel():  # it writes until it has seen that
+                wait([future])
             raise
 
 

@@ -32,8 +32,8 @@ class Row:
     95 % confidence interval where ours is an estimate, `spread` how far apart repetitions of what
     is expected lie. `follows` says from which other row or choice this one follows, if it does.
     Of rows that are `is_fitted` there are more than keys, so that no values meet all of them; any
-    other row that `is_set` is met. `reason` says why a row misses, as far as known. Without
-    anything `expected` it shows ours.
+    other row that `is_set` is to be met, and may have no reason. `reason` says why a row misses, as
+    far as known. Without anything `expected` it shows ours.
     """
 
     study: str

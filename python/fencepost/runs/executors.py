@@ -42,7 +42,8 @@ def chosen(jobs: int, given: Executor | None = None) -> Iterator[tuple[Executor,
 def in_process(given: Executor | None = None) -> Iterator[Executor]:
     """The chosen executor if it is threads of this process, otherwise a thread of its own.
 
-    For work on a state that cannot be sent to another process.
+    For work on a state that cannot be sent to another process. An executor that the environment
+    names is made to see what it is.
     """
     with chosen(1, given) as (executor, _):
         if isinstance(executor, ThreadPoolExecutor):

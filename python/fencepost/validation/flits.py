@@ -141,7 +141,7 @@ def compare(lab: Lab) -> Findings:
     lab.log(f"saturating links with flits of the formats {', '.join(BYTES)}")
     saturated = lab.performed(*chain.from_iterable(_saturations(lab, form) for form in BYTES))
     lab.log("random messages, with errors")
-    soaked = lab.performed(*chain.from_iterable(_soaks(lab, form) for form in BYTES))
+    soaked = lab.performed(*chain.from_iterable(soaks(lab, form) for form in BYTES))
     rows = list(chain.from_iterable([*saturated, *soaked]))
     return Findings(rows, [_table(rows)] if lab.conditions is None else [])
 
@@ -162,7 +162,8 @@ def _saturations(lab: Lab, flit_format: str) -> Iterator[Work]:
             yield partial(_retried, point, clean, link, 50_000 if lab.quick else 1_000_000)
 
 
-def _soaks(lab: Lab, flit_format: str) -> Iterator[Work]:
+def soaks(lab: Lab, flit_format: str) -> Iterator[Work]:
+    """What gives the rows of random messages."""
     messages = _soak_messages(flit_format, lab.quick)
     point = f"{flit_format}: {messages:,} random messages both ways, a flit in 1,000 wrong"
     if lab.wants(point):

@@ -37,7 +37,8 @@ def panels(drawn: Sequence[Panel]) -> str:
     """A panel for each group, ours as lines, what was measured as marks, as SVG."""
     figure = plots.new_figure(4.2 * len(drawn), 4.6)
     for axes, panel in zip(figure.subplots(1, len(drawn), sharey=True), drawn, strict=True):
-        for colour, (name, spots) in zip(COLOURS_OF_SERIES, panel.spots.items(), strict=False):
+        series = panel.spots.items()
+        for colour, (name, spots) in zip(COLOURS_OF_SERIES[: len(series)], series, strict=True):
             _draw(axes, spots, colour, name)
         axes.set(title=panel.title, xlabel="threads", ylabel="GB/s", ylim=(0, None))
         axes.legend(frameon=False, fontsize="x-small")
