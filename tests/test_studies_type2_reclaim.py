@@ -226,3 +226,17 @@ def test_a_coherent_device_takes_less_of_the_core_than_the_core_itself(cells: Ce
     for one in (closed, alone):
         assert one["operations"] == 20_000
     assert sum(one["mean_ns"] for one in alone["slow"].values()) > alone["p99_ns"]
+
+
+def test_trends_can_be_asked_for_alone_and_are_named_where_redis_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic, "missing", lambda: "redis-server")
+    for condition in (condition for _, condition, *_ in topic.TRENDS):
+        lab = Lab(tmp_path, lambda _: None, True, conditions=frozenset([condition]))
+        found = topic.Reclaim().rows(lab)
+        [row] = [
+            row for row in found if row.metric.endswith(": trend") and row.condition == condition
+        ][:1]
+        assert row.ours is None
+        assert row.reason == "redis-server is missing"

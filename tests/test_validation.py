@@ -295,6 +295,13 @@ def test_a_row_in_words_has_a_reason_without_a_span(tmp_path):
     assert misses.explained([number], reasons)[0].reason == ""
 
 
+def test_a_reason_may_be_of_certain_words_alone(tmp_path):
+    reasons = known(tmp_path, "host,a,m,flat,,too small to see")
+    flat = Row("host", "a", "m", "rises", "flat", Tolerance("is"))
+    explained = misses.explained([flat, replace(flat, ours="falls")], reasons)
+    assert [row.is_unexplained for row in explained] == [False, True]
+
+
 def test_many_misses_of_one_reason_are_one_short_line():
     many = [
         row(condition=f"arm64, {flush}, {reads}", ours=ours, reason="because")

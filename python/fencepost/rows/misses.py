@@ -22,16 +22,19 @@ Key = tuple[str, str, str]  # comparison, point, metric
 
 @dataclass(frozen=True)
 class KnownMiss:
-    """From how much to how much difference a reason explains; None: a row in words."""
+    """From how much to how much difference a reason explains, or which words of a row in words;
+    without any, whatever such a row says."""
 
     span: tuple[float, float] | None
     reason: str
+    words: str = ""
 
     def explains(self, row: Row) -> bool:
         """Whether the row misses within the range and may have a reason at all."""
         size = miss_size(row)
         if self.span is None or size is None:
-            return self.span is None and size is None
+            is_meant = not self.words or str(row.ours) == self.words
+            return self.span is None and size is None and is_meant
         return self.span[0] <= size <= self.span[1] and (row.is_fitted or not row.is_set)
 
 
@@ -55,8 +58,8 @@ def known_misses(file: Path = FILE) -> dict[Key, KnownMiss]:
             reason = line["reason"] or reason
             if key in known or not reason:
                 raise InputError(f"{file}: {', '.join(key)}: twice, or without a reason")
-            span = (float(line["from"]), float(line["to"])) if line["from"] else None
-            known[key] = KnownMiss(span, reason)
+            span = (float(line["from"]), float(line["to"])) if line["to"] else None
+            known[key] = KnownMiss(span, reason, words="" if span else line["from"])
     return known
 
 

@@ -16,7 +16,7 @@ from fencepost.studies.type2.reclaim import beyond, tables
 from fencepost.studies.type2.reclaim.cells import Cell, Cells, Estimate
 from fencepost.studies.type2.reclaim.server import PROGRAM
 from fencepost.studies.type2.reclaim.ycsb import WORKLOADS
-from fencepost.studies.type2.topic import REDIS_PAGE, STUDY, Topic, not_modelled, row
+from fencepost.studies.type2.topic import REDIS_PAGE, STUDY, NotModelled, Topic, not_modelled, row
 from fencepost.tree import WORKLOADS as PROGRAMS
 
 REDIS = "Redis p99 over Redis alone"
@@ -66,10 +66,13 @@ class Reclaim(Topic):
         names = [(REDIS, condition) for condition in REDIS_ROWS]
         names += [(YCSB, "mean of YCSB; ksm on the CPU"), (SHARE, "on the CPU")]
         names += [(MISSES, "no ksm"), (MISSES, "ksm on the CPU")]
-        if not lab.wants_any({condition for _, condition in [*names, *NO_SUCH_DEVICE]}):
+        trends = [condition for _, condition, *_ in TRENDS]
+        if not lab.wants_any({*(condition for _, condition in [*names, *NO_SUCH_DEVICE]), *trends}):
             return []
         if lacking := missing():
-            return [not_modelled(*name, f"{lacking} is missing") for name in names] + _others()
+            why = f"{lacking} is missing"
+            without = [not_modelled(*name, why) for name in names]
+            return without + [_trend_not_modelled(*of[:3], why) for of in TRENDS] + _others()
         cells = Cells(lab)
         over = workloads(lab)
 
@@ -150,9 +153,18 @@ def _trends(cells: Cells, workloads: Sequence[str]) -> list[Row]:
         details = {"before": values[0], "after": values[1]}
         more: dict[str, Any] = {"source": SOURCE, "machine": MACHINE, "details": details}
         found.append(
-            Row(STUDY, condition, f"{metric}: trend", expected, ours, Tolerance("is"), **more)
+            Row(STUDY, condition, _trend_of(metric), expected, ours, Tolerance("is"), **more)
         )
     return found
+
+
+def _trend_not_modelled(metric: str, condition: str, expected: str, why: str) -> Row:
+    of = (STUDY, condition, _trend_of(metric), expected, None, Tolerance("is"))
+    return NotModelled(*of, source=SOURCE, reason=why)
+
+
+def _trend_of(metric: str) -> str:
+    return f"{metric}: trend"
 
 
 def missing() -> str | None:
