@@ -22,8 +22,8 @@ Key = tuple[str, str, str]  # comparison, point, metric
 
 @dataclass(frozen=True)
 class KnownMiss:
-    """From how much to how much difference a reason explains, or which words of a row in words;
-    without any, whatever such a row says."""
+    """From how much to how much difference a reason explains, or a row in words with these words
+    in it."""
 
     span: tuple[float, float] | None
     reason: str
@@ -33,7 +33,7 @@ class KnownMiss:
         """Whether the row misses within the range and may have a reason at all."""
         size = miss_size(row)
         if self.span is None or size is None:
-            is_meant = not self.words or str(row.ours) == self.words
+            is_meant = self.words in str(row.ours)
             return self.span is None and size is None and is_meant
         return self.span[0] <= size <= self.span[1] and (row.is_fitted or not row.is_set)
 
