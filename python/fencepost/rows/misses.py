@@ -22,8 +22,8 @@ Key = tuple[str, str, str]  # comparison, point, metric
 
 @dataclass(frozen=True)
 class KnownMiss:
-    """From how much to how much difference a reason explains, or a row in words with these words
-    in it."""
+    """From how much to how much difference a reason explains, or which words a row in words has to
+    have (none: any row in words)."""
 
     span: tuple[float, float] | None
     reason: str
