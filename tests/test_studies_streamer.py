@@ -17,7 +17,15 @@ from fencepost.rows.page import Section
 from fencepost.rows.row import FOLLOWS, HELD_OUT, SET, Row
 from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
-from fencepost.studies.streamer import claims, null_model, other_memories, overview, reasons, series
+from fencepost.studies.streamer import (
+    claims,
+    null_model,
+    other_memories,
+    overview,
+    reasons,
+    series,
+    steady,
+)
 from fencepost.studies.streamer.claims import BY_DATA, BY_TEXT
 from fencepost.studies.streamer.groups import cell_of
 from fencepost.studies.streamer.replays import ELEMENTS, TOUCHED, Replay
@@ -260,6 +268,27 @@ def test_points_without_data_have_every_number_of_threads(tmp_path: Path) -> Non
     groups = Counter(one.group for one in series.setup_2())
     assert groups == {"1a": 2, "1b": 2, "1c": 4, "2a": 2, "2b": 4}
     assert {one.memory for one in series.without_data()} == set(series.MEMORIES)
+
+
+@pytest.mark.parametrize(("slower", "holds"), [(1.0, True), (1.015, True), (1.04, False)])
+def test_the_steady_state_is_a_mean_over_lengths(
+    tmp_path: Path, slower: float, holds: bool
+) -> None:
+    """The single length is off by up to 8 %, in both directions."""
+
+    def time(cell: Cell, kernel: int) -> float:
+        elements = int(cell.variant.split()[1])
+        is_double = elements > max(steady.LENGTHS)
+        step = steady.LENGTHS.index(elements // 2 if is_double else elements)
+        by_chance = (0.92, 1.0, 1.08, 1.04, 0.96)[step if is_double else -1 - step]
+        nanoseconds = elements * list(TOUCHED.values())[kernel]
+        return nanoseconds / by_chance * (slower if is_double else 1.0)
+
+    found = rows(made(time), lab(tmp_path), "steady")
+    assert len(found) == 3 * 4
+    assert all(row.holds is holds for row in found)
+    [table] = steady.Steady().tables(made(time), lab(tmp_path))
+    assert "| copy | 7.36 | 8.00 | 8.64 |" in table
 
 
 def test_a_changed_machine_replays_what_its_rows_need(tmp_path: Path) -> None:

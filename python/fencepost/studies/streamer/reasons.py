@@ -1,8 +1,7 @@
 """Numbers in the reasons of known misses (experiments/misses.csv): counters of the replays.
 
-`{FIGURE of POINT}` in a reason becomes that figure of a point, which is named as in its rows; with
-`; HOW` behind it, of its replay with longer arrays (`steady`). A number whose replay does not
-belong to what was run is a dash.
+`{FIGURE of POINT}` in a reason becomes that figure of a point, which is named as in its rows. A
+number whose replay does not belong to what was run is a dash.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from fencepost.figures import Value
 from fencepost.runs.cells import Cells
 from fencepost.studies.streamer.replays import Replay
 from fencepost.studies.streamer.series import Point, measured, setup_2, without_data
-from fencepost.studies.streamer.steady import longer
 from fencepost.studies.streamer.topic import number
 
 Run = dict[str, Any]
 
-_PLACE = re.compile(r"\{(\w+) of ([^{};]+)(?:; ([^{};]+))?\}")
+_PLACE = re.compile(r"\{(\w+) of ([^{}]+)\}")
 _NODES = {"socket 0": "dram0", "socket 1": "dram1", "CXL DDR4": "expander0"}
 # How a run's statistics call them.
 _STATISTICS = {"dram0": "host0_dram0", "dram1": "host0_dram1", "expander0": "expander0"}
@@ -30,12 +28,12 @@ _STATISTICS = {"dram0": "host0_dram0", "dram1": "host0_dram1", "expander0": "exp
 
 def filled(text: str, runs: Cells) -> str:
     """A reason with its numbers."""
-    return _PLACE.sub(lambda place: _number(place[1], place[2], place[3], runs), text)
+    return _PLACE.sub(lambda place: _number(place[1], place[2], runs), text)
 
 
-def _number(name: str, point: str, how: str | None, runs: Cells) -> str:
+def _number(name: str, point: str, runs: Cells) -> str:
     one = _points()[point]
-    replay = Replay(one) if how is None else longer(one)[how]
+    replay = Replay(one)
     if not runs.was_asked(replay.cell):
         return "–"
     node = next(node for part, node in _NODES.items() if part in one.series.memory)

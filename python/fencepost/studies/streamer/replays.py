@@ -39,7 +39,6 @@ class Replay:
 
     point: Point
     elements: int = ELEMENTS
-    cache_factor: int = 1  # of the small caches; 0: the machine's own
     sets: tuple[str, ...] = ()
     access: str = "d_rw"  # to a pool
 
@@ -75,6 +74,4 @@ class Replay:
 
     def _caches(self, machine: str) -> list[str]:
         sizes = CACHES | WAYS.get(machine, {})
-        if not self.cache_factor:
-            return []
-        return [f"{key}={size * self.cache_factor}" for key, size in sizes.items()]
+        return [f"{key}={size}" for key, size in sizes.items()]

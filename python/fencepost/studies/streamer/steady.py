@@ -1,20 +1,29 @@
-"""Whether short arrays show the steady state: longer ones, larger caches, and a second pass."""
+"""Whether short arrays show the steady state: means over several lengths, and over their doubles.
+
+A single length is no measure: which banks the parts of different threads meet in depends on it, and
+rates of lengths that are 4 % apart differ by up to 5 %.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from statistics import fmean
 
+from fencepost.figures import Value
+from fencepost.measure.stream.point import KERNELS
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import RULES, Row
 from fencepost.rows.tolerance import Tolerance
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.streamer.replays import ELEMENTS, Replay
 from fencepost.studies.streamer.series import CXL, LOCAL, Point, Series
-from fencepost.studies.streamer.topic import STUDY, Topic
+from fencepost.studies.streamer.topic import STUDY, Topic, number, table
 from fencepost.studies.study import Part
 
 CHANGE_MAX = 0.02
+_SPREAD = ("lowest", "mean", "highest")
+
+LENGTHS = tuple(ELEMENTS + step * 8_000 for step in (-2, -1, 0, 1, 2))  # in whole lines, too
 
 POINTS = (
     Series("2a", CXL, "socket 0").point(4),
@@ -24,47 +33,90 @@ POINTS = (
 
 
 class Steady(Topic):
-    """Bandwidths with twice the length over those with the usual one."""
+    """Mean bandwidths with twice the length over those with the usual one."""
 
     part = Part("steady", "Whether the arrays are long enough")
     description = (
         f"The study's arrays have 100 million elements, ours {ELEMENTS:,}, with smaller caches. "
-        "Here the arrays have twice that length, with the same caches and with caches twice as "
-        "large; a bandwidth may change by "
-        f"{100 * CHANGE_MAX:.0f} %."
+        "Here the mean bandwidth of "
+        f"{len(LENGTHS)} lengths, from {LENGTHS[0]:,} to {LENGTHS[-1]:,}, is compared with that of "
+        f"their doubles; it may change by {100 * CHANGE_MAX:.0f} %. The table shows how far a "
+        "single length is from the mean: that much of every other figure is chance, since the "
+        "length decides in which banks the threads meet."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:
-        """Each point and what it is compared with."""
+        """Each point with each length and its double."""
         for point in POINTS:
-            for how, replay in longer(point).items():
-                if lab.wants(f"{point.name}, {how}"):
-                    yield Replay(point).cell
-                    yield replay.cell
+            if lab.wants(_name(point)):
+                for factor in (1, 2):
+                    yield from (replay.cell for replay in _replays(point, factor))
 
     def rows(self, runs: Cells, lab: Lab) -> list[Row]:
         """Every kernel."""
         return [
             Row(
                 STUDY,
-                f"{point.name}, {how}",
+                _name(point),
                 f"{kernel} bandwidth",
                 usual,
-                replay.rates(runs)[kernel],
+                _mean(_rates(runs, point, 2)[kernel]),
                 Tolerance("=", CHANGE_MAX * (usual or 0.0)),
                 unit="GB/s",
                 quality=RULES,
-                source="the usual length",
+                source="the usual lengths",
                 machine=point.series.machine,
             )
             for point in POINTS
-            for how, replay in longer(point).items()
-            if lab.wants(f"{point.name}, {how}")
-            for kernel, usual in Replay(point).rates(runs).items()
+            if lab.wants(_name(point))
+            for kernel, rates in _rates(runs, point, 1).items()
+            for usual in [_mean(rates)]
         ]
 
+    def tables(self, runs: Cells, lab: Lab) -> list[str]:
+        """The lowest, mean and highest rate over the usual lengths and over their doubles."""
+        heads = [
+            "GB/s",
+            "kernel",
+            *(f"{what}, {how}" for how in ("usual", "twice") for what in _SPREAD),
+        ]
+        lines = [
+            [
+                point.name,
+                kernel,
+                *(
+                    cell
+                    for factor in (1, 2)
+                    for cell in _spread(_rates(runs, point, factor)[kernel])
+                ),
+            ]
+            for point in POINTS
+            for kernel in KERNELS
+        ]
+        return [table(heads, lines)]
 
-def longer(point: Point) -> dict[str, Replay]:
-    """What a point is compared with."""
-    twice = Replay(point, 2 * ELEMENTS)
-    return {"twice the arrays": twice, "and twice the caches": replace(twice, cache_factor=2)}
+
+def _name(point: Point) -> str:
+    return f"{point.name}, twice the arrays"
+
+
+def _replays(point: Point, factor: int) -> list[Replay]:
+    return [Replay(point, factor * elements) for elements in LENGTHS]
+
+
+def _rates(runs: Cells, point: Point, factor: int) -> dict[str, list[Value]]:
+    """GB/s by kernel, of each length times the factor."""
+    found = [replay.rates(runs) for replay in _replays(point, factor)]
+    return {kernel: [rates[kernel] for rates in found] for kernel in KERNELS}
+
+
+def _mean(rates: list[Value]) -> Value:
+    """None where a replay failed."""
+    known = [rate for rate in rates if rate is not None]
+    return fmean(known) if len(known) == len(rates) else None
+
+
+def _spread(rates: list[Value]) -> list[str]:
+    known = [rate for rate in rates if rate is not None]
+    lowest, highest = (min(known), max(known)) if known else (None, None)
+    return [number(value) for value in (lowest, _mean(rates), highest)]
