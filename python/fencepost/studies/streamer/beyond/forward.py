@@ -56,7 +56,7 @@ def ways(lab: Lab) -> list[Way]:
         Way(PROTOTYPE),
         Way("DDR4-3200", DDR4_3200),
         Way("DDR5-5600", faster),
-        *(Way(f"{reads} reads in flight", _reads(reads)) for reads in (16, 32, 64)),
+        *(Way(f"{reads} reads in flight", _reads(reads)) for reads in (32, 64)),
         Way("four channels", channels),
         Way("four channels, 64 reads", (*channels, *more_reads)),
         Way("ASIC, its x8 port", asic(lab)),
@@ -77,7 +77,7 @@ class Forward(Topic):
     description = (
         "How much would a better expander gain? STREAM runs in plain memory of the expander, with "
         "settings on top of `spr-cxl`. *Reads in flight* are those that the controller has queued "
-        "for each channel (`expander.read_queue_entries`); the prototype has twelve, and more "
+        "for each channel (`expander.read_queue_entries`); the prototype has sixteen, and more "
         "slices of the IP would give more. DDR5-5600 is a DIMM of two subchannels, each with so "
         "many reads. The ASIC is that of `asic-expander` with its DDR5-4400 and its x8 port. The "
         "roofline counts the lines moved, which is more than STREAM counts, because a line is read "
