@@ -57,7 +57,7 @@ PROFILED := $(STAMPS)/profile-$(shell rustc -vV 2>/dev/null | cksum | cut -d ' '
 
 # What it is counted on.
 ifneq ($(PROFILE),no)
-$(PROFILED): | $(STAMPS)/recorder workloads
+$(PROFILED): | $(STAMPS)/recorder workloads measure
 endif
 
 $(PROFILED): Cargo.lock setup/profile setup/train.py | $(STAMPS)/python

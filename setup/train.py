@@ -11,17 +11,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+ARRAYS = ["measure/stream", "--elements", "20000", "--repetitions", "2", "--threads", "4"]
 CORE, FOLDER = Path(sys.argv[1]), Path(sys.argv[2])
 
-#: Records by name: program and arguments.
+#: Records by name: program, from `build/`, and arguments. Without PMDK `pool` ends at once.
 RECORDS = {
-    "fft": ["fft", "-m12", "-p4", "--persist-level", "coarse"],
-    "hashmap": ["hashmap", "-t2", "-n8000", "--flush", "clwb"],
-    "misses": ["chase", "-s", "4M", "-n", "30000", "-c", "2"],
-    "hits": ["chase", "-s", "64K", "-n", "150000"],
-    "stream": ["stream", "-t2", "-s", "256K", "-r", "2", "--flush", "clwb"],
-    "queue": ["queue", "-t1", "-c1", "-n6000", "--flush", "clflush"],
+    "fft": ["workloads/fft", "-m12", "-p4", "--persist-level", "coarse"],
+    "hashmap": ["workloads/hashmap", "-t2", "-n8000", "--flush", "clwb"],
+    "misses": ["workloads/chase", "-s", "4M", "-n", "30000", "-c", "2"],
+    "hits": ["workloads/chase", "-s", "64K", "-n", "150000"],
+    "stream": ["workloads/stream", "-t2", "-s", "256K", "-r", "2", "--flush", "clwb"],
+    "queue": ["workloads/queue", "-t1", "-c1", "-n6000", "--flush", "clflush"],
+    "arrays": [*ARRAYS, "--stores", "ordinary"],
+    "pool": [*ARRAYS, "--pool-in-memory", "--access", "d_rw"],
 }
+#: Two sockets, whose caches arrays of 20,000 elements exceed.
+SOCKETS = ["spr-cxl", "--set", "cache.l2.size_kib=32", "--set", "cache.l3.size_kib=120"]
 #: None takes much longer than the others: what takes little of all the time would be compiled as if
 #: nobody waited for it. With PM at `range:0x0-0x1000`, where there is nothing, all is DRAM.
 COMMANDS = [
@@ -37,6 +42,8 @@ COMMANDS = [
     ["run", "gem5-o3", "hashmap", "--scheme", "nopb"],
     ["run", "gem5-o3", "queue", "--scheme", "nopb"],
     ["run", "gem5-o3", "queue", "--scheme", "nopb", "--pm", "range:0x0-0x1000"],
+    ["run", *SOCKETS, "arrays", "--scheme", "nopb", "--place", "heap=expander0"],
+    ["run", *SOCKETS, "pool", "--scheme", "nopb", "--place", "file:*fencepost-stream*=dram1"],
     ["latency", "xconn-pool", "--delay", "200", "--mix", "2:1", "--measure-us", "100"],
     ["prove", "--scheme", "pb", "--hosts", "2", "--writes", "2", "--jobs", "1"],
     ["prove", "--scheme", "pb_adaptive", "--hosts", "2", "--writes", "1", "--jobs", "1"],
@@ -53,7 +60,7 @@ def main() -> None:
     from fencepost import cli, recording, tree
 
     for name, [program, *arguments] in RECORDS.items():
-        command = [str(tree.WORKLOADS / program), *arguments]
+        command = [str(tree.BUILD / program), *arguments]
         recording.record_to(FOLDER / f"{name}.fencepost", [], command, subprocess.DEVNULL)
     for command in COMMANDS:
         words = [f"{FOLDER / word}.fencepost" if word in RECORDS else word for word in command]

@@ -171,10 +171,14 @@ impl Caches {
             return self.hierarchies[0].access_functionally(request);
         }
         let socket = self.socket_of(request.core);
+        // What a first level may do, its socket may.
+        if self.hierarchies[socket].hits_functionally(&request) {
+            return;
+        }
         if !self.hierarchies[socket].may(request.want, request.line) {
             self.take_functionally(socket, &request);
         }
-        self.hierarchies[socket].access_functionally(request);
+        self.hierarchies[socket].miss_functionally(request);
         self.tell_homes();
     }
 

@@ -1,8 +1,7 @@
 //! Which agents may have copies of a line.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-
 use crate::line::LineAddress;
+use crate::sparse_table::SparseTable;
 
 /// Names an agent that caches lines of a host's memory: a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,24 +71,19 @@ impl Holders {
     }
 }
 
-/// The holders of all lines of a home agent. It has an entry for each line that has a holder, as directories that lie
-/// beside the data in memory do.
+/// The holders of all lines of a home agent, as directories that lie beside the data in memory know them.
 #[derive(Clone, Debug, Default)]
-pub struct Directory(FxHashMap<LineAddress, Holders>);
+pub struct Directory(SparseTable<Holders>);
 
 impl Directory {
     /// Who may have copies of `line`.
     pub fn holders(&self, line: LineAddress) -> Holders {
-        self.0.get(&line).copied().unwrap_or_default()
+        self.0.get(line.0)
     }
 
     /// They change.
     pub fn set(&mut self, line: LineAddress, holders: Holders) {
-        if holders.agents.is_empty() {
-            self.0.remove(&line);
-        } else {
-            self.0.insert(line, holders);
-        }
+        *self.0.get_mut(line.0) = holders;
     }
 
     /// Forgets everything: power is gone.
@@ -106,26 +100,28 @@ pub struct MemoryDirectory {
     own: AgentId,
     /// Where the lines end that have such bits.
     end: LineAddress,
-    elsewhere: FxHashSet<LineAddress>,
+    elsewhere: SparseTable<bool>,
 }
 
 impl MemoryDirectory {
     /// Of the memory at socket `own`, below `end`.
     pub fn new(own: AgentId, end: LineAddress) -> MemoryDirectory {
-        MemoryDirectory { own, end, elsewhere: FxHashSet::default() }
+        MemoryDirectory { own, end, elsewhere: SparseTable::default() }
     }
 
     /// `holders` are those of `line` from now on; whether memory has to be written to know that.
     pub fn given(&mut self, line: LineAddress, holders: Holders) -> bool {
-        line < self.end && !holders.agents.without(self.own).is_empty() && self.elsewhere.insert(line)
+        let is_new = line < self.end && !holders.agents.without(self.own).is_empty() && !self.elsewhere.get(line.0);
+        if is_new {
+            *self.elsewhere.get_mut(line.0) = true;
+        }
+        is_new
     }
 
     /// `line` is written while `holders` may have it, and what is kept beside it with it.
     pub fn written(&mut self, line: LineAddress, holders: Holders) {
-        if holders.agents.without(self.own).is_empty() {
-            self.elsewhere.remove(&line);
-        } else if line < self.end {
-            self.elsewhere.insert(line);
+        if line < self.end {
+            *self.elsewhere.get_mut(line.0) = !holders.agents.without(self.own).is_empty();
         }
     }
 

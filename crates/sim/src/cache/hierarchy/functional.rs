@@ -12,28 +12,34 @@ impl Hierarchy {
     /// Performs an access at once and without time: to warm the caches up.
     #[inline]
     pub fn access_functionally(&mut self, request: Request) {
+        if !self.hits_functionally(&request) {
+            self.miss_functionally(request);
+        }
+    }
+
+    /// Performs an access if its first level can serve it.
+    #[inline]
+    pub fn hits_functionally(&mut self, request: &Request) -> bool {
         let first_level = match request.side {
             Side::Data => &mut self.l1d[request.core],
             Side::Instruction => &mut self.l1i[request.core],
-            Side::Walker | Side::Level(_) => return self.miss_functionally(request),
+            Side::Walker | Side::Level(_) => return false,
         };
-        if let Some(index) = first_level.find_and_touch(request.line) {
-            if request.want == Want::Read {
-                return;
-            }
+        let Some(index) = first_level.find_and_touch(request.line) else { return false };
+        if request.want == Want::Own {
             let line = first_level.line_mut(index);
-            if line.state != State::Shared {
-                line.state = State::Modified;
-                line.version.0 += 1;
-                return;
+            if line.state == State::Shared {
+                return false;
             }
+            line.state = State::Modified;
+            line.version.0 += 1;
         }
-        self.miss_functionally(request);
+        true
     }
 
     /// An access that its first level cannot serve.
     #[inline(never)]
-    fn miss_functionally(&mut self, request: Request) {
+    pub fn miss_functionally(&mut self, request: Request) {
         self.fetch_functionally(&request, 0);
         if request.want == Want::Own {
             let line = self.l1d[request.core].get_mut(request.line).expect("it was just filled");
