@@ -46,6 +46,9 @@ pub fn random_machine(random: &mut Random) -> Machine {
         add_accelerator(&mut json, random);
     }
     if random.once_in(3) {
+        add_expanders(&mut json["fabric"], random);
+    }
+    if random.once_in(3) {
         override_some(&mut json, random);
     }
     if random.once_in(2)
@@ -221,6 +224,30 @@ fn add_accelerator(machine: &mut Json, random: &mut Random) {
         edges.push(json!(edge("host0", "expander0")));
         fabric["expanders"] = json!(["expander0"]);
     }
+}
+
+/// One or two expanders more, each behind some switch, at one host, or with a port for each host.
+fn add_expanders(fabric: &mut Json, random: &mut Random) {
+    let listed = |list: &Json| list.as_array().cloned().unwrap_or_default();
+    let (hosts, switches, mut expanders) =
+        (listed(&fabric["hosts"]), listed(&fabric["switches"]), listed(&fabric["expanders"]));
+    for _ in 0..random.between(1, 2) {
+        let name = format!("expander{}", expanders.len());
+        let above = match random.below(4) {
+            0 => vec![hosts[random.below(hosts.len() as u64) as usize].clone()],
+            1..=2 if !switches.is_empty() => vec![switches[random.below(switches.len() as u64) as usize].clone()],
+            _ => hosts.clone(),
+        };
+        let edges = fabric["edges"].as_array_mut().expect("it is a list");
+        edges.extend(above.iter().map(|from| json!(edge(from.as_str().expect("it is a name"), &name))));
+        fabric["expander"][&name] = json!({
+            "capacity_mib": 256 * random.between(1, 4), "channels": random.pick(&[1, 2]),
+            "controller_latency_ns": random.pick(&[0.0, 7.0, 113.5]),
+            "read_queue_entries": random.pick(&[1, 2, 16]),
+        });
+        expanders.push(json!(name));
+    }
+    fabric["expanders"] = json!(expanders);
 }
 
 /// Mends what cannot stand together.

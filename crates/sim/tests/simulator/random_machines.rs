@@ -135,15 +135,21 @@ fn add_counters(path: &str, node: &StatsNode, into: &mut Counters) {
     }
 }
 
-/// In turn in the host's own DRAM and in what it has of expanders and accelerators, if it has any.
+/// Some way over the host's own DRAM and what it has of expanders and accelerators, if it has any.
 fn over_all_memory(machine: &Machine, host: HostId, random: &mut Random) -> Option<Place> {
     let nodes = machine.nodes_of(host);
     let volatile = (0..).zip(&nodes).filter(|(_, node)| !node.is_pm).map(|(number, _)| NodeId(number));
-    let volatile: Vec<NodeId> = volatile.collect();
+    let mut volatile: Vec<NodeId> = volatile.collect();
     if volatile.len() <= usize::from(machine.sockets()) {
         return None;
     }
-    Some(Place::InTurn { nodes: volatile.into_iter().map(|node| (node, random.between(1, 3) as u32)).collect() })
+    let turns = random.below(volatile.len() as u64) as usize;
+    volatile.rotate_left(turns);
+    Some(match random.below(3) {
+        0 => Place::in_node(volatile[0]),
+        1 => Place::Filled { nodes: volatile, first_pages: Some(random.between(1, 8)) },
+        _ => Place::InTurn { nodes: volatile.into_iter().map(|node| (node, random.between(1, 3) as u32)).collect() },
+    })
 }
 
 /// One random machine with its program.
