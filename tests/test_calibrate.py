@@ -419,7 +419,7 @@ ROW = "idle_latency,expander,300,ns,set,"
         ("idle_latency,expander,nan,ns,set,", "a number above 0"),
         ("idle_latency,expander,0,ns,set,", "a number above 0"),
         ("idle_latency,expander,300,ns,train,", "role 'train': it has to be set or held_out"),
-        ("idle_latency,ssd,300,ns,set,", "there is no memory `ssd`"),
+        ("idle_latency,ssd,300,ns,set,", "rows.csv:2: pond-8: there is no memory `ssd`"),
         ("idle_latency,pm,300,ns,set,", "host0 reaches no PM device"),
         ("idle_latency,expander 2,300,ns,set,", "expander 2: a condition is made of memory"),
         ('idle_latency,"expander, 2:1",300,ns,set,', "idle_latency has no load"),

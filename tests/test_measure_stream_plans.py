@@ -116,6 +116,11 @@ def test_a_socket_of_several_nodes_has_its_memory_on_all_of_them(far: Topology) 
     assert memories.place(again, Point(memory="local", sockets=(1,))) == Place((1,))
 
 
+def test_no_pool_lies_where_its_threads_touch_it_first(far: Topology) -> None:
+    with pytest.raises(memories.Lacking, match="one thread allocates a pool"):
+        memories.place(far, replace(APP_DIRECT, memory="first-touch"))
+
+
 def test_app_direct_takes_a_dax_file_system_where_there_is_one(far: Topology) -> None:
     near = Place((), False, Path("/mnt/near pm"))
     assert memories.place(far, replace(APP_DIRECT, memory="pmem")) == near

@@ -67,7 +67,8 @@ class Plan:
             try:
                 measurement.load_of(on, target.measurement, plan.measure_ns, plan.seed)
             except InputError as reason:
-                raise InputError(f"{target.condition or 'a row'}: {reason}") from reason
+                where = target.where or target.condition or "a row"
+                raise InputError(f"{where}: {reason}") from reason
         if plan.is_cross_validated and len(plan.groups) < 2:
             raise InputError(
                 "--cross-validate leaves out one group of set rows after the other, and there is "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,7 @@ class Target:
     quality: str
     group: str
     is_set: bool = True
+    where: str = field(default="", repr=False)  # file and line, for messages
 
 
 def from_csv(text: str, name: str) -> list[Target]:
@@ -62,7 +63,7 @@ def _rows(reader: csv.DictReader[str], name: str) -> list[Target]:
         if None in line or None in line.values():
             raise InputError(f"{where}: it has to have {len(columns)} cells, as the first line has")
         try:
-            target = _target(line, Path(name).stem)
+            target = replace(_target(line, Path(name).stem), where=where)
         except InputError as error:
             raise InputError(f"{where}: {error}") from error
         key = (target.study, target.measurement.metric, target.condition)

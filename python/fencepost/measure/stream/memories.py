@@ -60,6 +60,11 @@ def place(topology: Topology, point: Point, folder: Path | None = None) -> Place
                 return Place((), False, Path(mount.folder))
     nodes, is_interleaved = _nodes(topology, point)
     if point.mode == "app-direct":
+        if point.memory == "first-touch":
+            raise Lacking(
+                "first-touch: one thread allocates a pool as a whole, so its pages lie where that "
+                "thread runs; name another --memory, or type --mode memory"
+            )
         for mount in topology.mounts:
             if [mount.node] == nodes:
                 return Place((), False, Path(mount.folder))
