@@ -285,7 +285,7 @@ def test_the_steady_state_is_a_mean_over_lengths(
         return nanoseconds / by_chance * (slower if is_double else 1.0)
 
     found = rows(made(time), lab(tmp_path), "steady")
-    assert len(found) == 3 * 4
+    assert len(found) == len(steady.POINTS) * 4
     assert all(row.holds is holds for row in found)
     [table] = steady.Steady().tables(made(time), lab(tmp_path))
     assert "| copy | 7.36 | 8.00 | 8.64 |" in table

@@ -16,7 +16,7 @@ from fencepost.rows.row import RULES, Row
 from fencepost.rows.tolerance import Tolerance
 from fencepost.runs.cells import Cell, Cells
 from fencepost.studies.streamer.replays import ELEMENTS, Replay
-from fencepost.studies.streamer.series import CXL, LOCAL, Point, Series
+from fencepost.studies.streamer.series import CXL, LOCAL, REMOTE, Point, Series
 from fencepost.studies.streamer.topic import STUDY, Topic, number, table
 from fencepost.studies.study import Part
 
@@ -26,9 +26,9 @@ _SPREAD = ("lowest", "mean", "highest")
 LENGTHS = tuple(ELEMENTS + step * 8_000 for step in (-2, -1, 0, 1, 2))  # in whole lines, too
 
 POINTS = (
-    Series("2a", CXL, "socket 0").point(4),
-    Series("1a", LOCAL, "socket 0").point(4),
-    Series("1a", LOCAL, "socket 0").point(10),
+    *(Series("2a", CXL, "socket 0").point(threads) for threads in (1, 4, 10)),
+    Series("2a", REMOTE, "socket 0").point(10),
+    *(Series("1a", LOCAL, "socket 0").point(threads) for threads in (4, 10)),
 )
 
 
