@@ -491,6 +491,7 @@ def test_wrong_input_is_one_message_and_code_2(
     [
         ("no-machine", "rows.csv", "there is no machine `no-machine`"),
         (BASE, "nothing.csv", "nothing.csv: cannot be read"),
+        (BASE, "streamr", "no such file, nor study; studies: streamer"),
         (BASE, "empty.csv", "there is no column metric"),
         (BASE, "mlc.txt", "no idle latency, loaded latency or bandwidth"),
         (BASE, "more.csv", "there is no use for a column 'colour'"),

@@ -123,6 +123,10 @@ def calibrate_command(
     if output is not None:
         machine_file.check_place(machine, output)
     machines.resolve(machine, [])  # a machine that there is not is said before what is wrong of it
+    if not is_study and len(to.parts) == 1 and not to.suffix and not to.exists():
+        raise InputError(
+            f"--to {to}: there is no such file, nor study; studies: {', '.join(_studies())}"
+        )
     written = "" if is_study else data.text_of(to)
     notes: list[str] = []
     if is_study and (nodes or measure_us is not None):
