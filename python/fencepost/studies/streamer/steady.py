@@ -1,7 +1,7 @@
 """Whether short arrays show the steady state: means over several lengths, and over their doubles.
 
-A single length is no measure: which banks the parts of different threads meet in depends on it, and
-rates of lengths that are 4 % apart differ by up to 5 %.
+A single length is no measure: which banks the parts of different threads meet in depends on it. The
+table says how far a single length is from the mean.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Steady(Topic):
         f"The study's arrays have 100 million elements, ours {ELEMENTS:,}, with smaller caches. "
         "Here the mean bandwidth of "
         f"{len(LENGTHS)} lengths, from {LENGTHS[0]:,} to {LENGTHS[-1]:,}, is compared with that of "
-        f"their doubles; it may change by {100 * CHANGE_MAX:.0f} %. The table shows how far a "
-        "single length is from the mean: that much of every other figure is chance, since the "
+        f"their doubles; it may change by {100 * CHANGE_MAX:.0f} %. The last column shows how far "
+        "a single length is from its mean: that much of every other figure is chance, since the "
         "length decides in which banks the threads meet."
     )
 
@@ -74,25 +74,21 @@ class Steady(Topic):
         ]
 
     def tables(self, runs: Cells, lab: Lab) -> list[str]:
-        """The lowest, mean and highest rate over the usual lengths and over their doubles."""
+        """The lowest, mean and highest rate over the usual lengths and over their doubles, and how
+        far a single usual length is from the mean."""
         heads = [
             "GB/s",
             "kernel",
             *(f"{what}, {how}" for how in ("usual", "twice") for what in _SPREAD),
+            "a usual length off its mean, %",
         ]
-        lines = [
-            [
-                point.name,
-                kernel,
-                *(
-                    cell
-                    for factor in (1, 2)
-                    for cell in _spread(_rates(runs, point, factor)[kernel])
-                ),
-            ]
-            for point in POINTS
-            for kernel in KERNELS
-        ]
+        lines = []
+        for point in POINTS:
+            usual, twice = (_rates(runs, point, factor) for factor in (1, 2))
+            for kernel in KERNELS:
+                rates = (*_spread(usual[kernel]), *_spread(twice[kernel]))
+                off = number(_off_percent(usual[kernel]), 1)
+                lines.append([point.name, kernel, *rates, off])
         return [table(heads, lines)]
 
 
@@ -120,3 +116,10 @@ def _spread(rates: list[Value]) -> list[str]:
     known = [rate for rate in rates if rate is not None]
     lowest, highest = (min(known), max(known)) if known else (None, None)
     return [number(value) for value in (lowest, _mean(rates), highest)]
+
+
+def _off_percent(rates: list[Value]) -> Value:
+    """Of the mean, the rate that is farthest from it."""
+    mean = _mean(rates)
+    known = [rate for rate in rates if rate is not None]
+    return None if mean is None else max(100 * abs(rate / mean - 1) for rate in known)

@@ -17,13 +17,12 @@ from fencepost.studies.streamer.beyond.sharing import Sharing
 from fencepost.studies.streamer.beyond.solver import Solver
 from fencepost.studies.streamer.claims import Claims
 from fencepost.studies.streamer.figures import Figures
-from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, Group, Unknown, row_of
-from fencepost.studies.streamer.null_model import NullModel, null_model, null_model_of_all
-from fencepost.studies.streamer.replays import CACHES, ELEMENTS
+from fencepost.studies.streamer.groups import Group, Unknown, row_of
+from fencepost.studies.streamer.method import method
 from fencepost.studies.streamer.series import measured, setup_2, without_data
 from fencepost.studies.streamer.sources import StreamerSources
 from fencepost.studies.streamer.steady import Steady
-from fencepost.studies.streamer.topic import WITHIN, Topic
+from fencepost.studies.streamer.topic import Topic
 from fencepost.studies.study import CellStudy, Part
 
 GROUPS: tuple[Group | Unknown, ...] = (
@@ -85,29 +84,7 @@ _PAGES = {
 }
 
 
-_HERE = Path(__file__).parent
-INTRODUCTION = (_HERE / "introduction.md").read_text(encoding="utf-8")
-
-
-def method() -> str:
-    """How the study's figures and ours are compared, with the constants of the null model."""
-    text = (_HERE / "method.md").read_text(encoding="utf-8")
-    return text.format(
-        within=f"{100 * WITHIN:.0f} %",
-        mean_error=f"{100 * MEAN_ERROR_MAX:.0f} %",
-        elements=f"{ELEMENTS:,}",
-        caches=", ".join(f"`{key}` {size:,}" for key, size in CACHES.items()),
-        constants=_constants(null_model()),
-        constants_of_all=_constants(null_model_of_all()),
-        error=f"{100 * null_model_of_all().mean_error(measured()):.1f} %",
-    )
-
-
-def _constants(model: NullModel) -> str:
-    return "; ".join(
-        f"{memory} {slope:.1f} and {ceiling:.1f} GB/s"
-        for memory, (slope, ceiling) in sorted(model.constants.items())
-    )
+INTRODUCTION = Path(__file__).with_name("introduction.md").read_text(encoding="utf-8")
 
 
 class Streamer(CellStudy):
@@ -152,7 +129,7 @@ class Streamer(CellStudy):
         tables, pictures = topic.tables(runs, lab), topic.pictures(runs, lab)
         own = Section(*of, tables, pictures, page=_PAGES[part.name])
         if topic is TOPICS[0]:
-            return [Section("How rows are compared", method(), "", []), own]
+            return [Section("How rows are compared", method(runs), "", []), own]
         return [own]
 
 

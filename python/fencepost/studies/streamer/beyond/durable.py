@@ -45,9 +45,10 @@ class Durable(Topic):
     part = Part("durable", "STREAM that is durable")
     description = (
         "App-Direct STREAM runs with `--persist`, and `fencepost crash` checks that it is durable "
-        "([stream.md](stream.md)). The expander is persistent memory: a battery keeps the content "
-        'of its DRAM (`pm.medium = "battery_backed_dram"`). `kernel` persists what each thread did '
-        "at the end of a kernel, `block:512` every 4 KiB, `transaction` every 32 KiB with "
+        "([how](stream-reference.md#what-is-persisted)). The expander is persistent memory: a "
+        'battery keeps the content of its DRAM (`pm.medium = "battery_backed_dram"`). `kernel` '
+        "persists what each thread did at the end of a kernel, `block:512` every 4 KiB, "
+        "`transaction` every 32 KiB with "
         f"libpmemobj's undo log. Arrays have {ELEMENTS:,} elements, so these figures compare "
         "fabrics and modes, and must not be compared with those of the other parts. A battery "
         "costs no time, so a PM "
@@ -67,26 +68,26 @@ class Durable(Topic):
         return [row for key in _wanted(lab) for row in _rows(runs, *key)]
 
     def tables(self, runs: Cells, lab: Lab) -> list[str]:
-        """Modes side by side."""
-        threads = max(threads_of(quick=lab.quick))
-        how = f"with {counted(threads)}, by `--persist`:\n"
-
-        def beside(of: Callable[[Elsewhere], Value], digits: int) -> str:
-            lines = [
-                [
-                    fabric.name,
-                    *(number(of(replay(fabric, mode, threads)), digits) for mode in MODES),
-                ]
-                for fabric in FABRICS
+        """Modes side by side, for each number of threads."""
+        found = []
+        for threads in threads_of(quick=lab.quick):
+            how = f"with {counted(threads)}, by `--persist`:\n"
+            found += [
+                f"GB/s, the mean of the kernels, {how}",
+                _beside(threads, lambda one: one.mean(runs), 2),
+                f"Mean persist latency in ns, {how}",
+                _beside(threads, lambda one: persist_ns(runs, one), 0),
             ]
-            return table(["memory", *MODES], lines)
+        return found
 
-        return [
-            f"GB/s, the mean of the kernels, {how}",
-            beside(lambda one: one.mean(runs), 2),
-            f"Mean persist latency in ns, {how}",
-            beside(lambda one: persist_ns(runs, one), 0),
-        ]
+
+def _beside(threads: int, of: Callable[[Elsewhere], Value], digits: int) -> str:
+    """A figure by fabric and mode."""
+    lines = [
+        [fabric.name, *(number(of(replay(fabric, mode, threads)), digits) for mode in MODES)]
+        for fabric in FABRICS
+    ]
+    return table(["memory", *MODES], lines)
 
 
 def persist_ns(runs: Cells, one: Elsewhere) -> Value:

@@ -32,12 +32,13 @@ class Mix:
 
     @property
     def name(self) -> str:
-        """For people."""
-        parts = [f"{self.local} local"] if self.local else []
+        """For people: the nodes, and the weights in their order if there are several."""
         count = len(self.weights)
-        weights = ":".join(map(str, self.weights))
-        parts += [f"{count} expander{'s' * (count > 1)}, {weights}"] if count else []
-        return " to ".join(parts)
+        nodes = ["local"] * bool(self.local)
+        nodes += [f"{count} expander{'s' * (count > 1)}"] * bool(count)
+        weights = [str(weight) for weight in (self.local, *self.weights) if weight]
+        shares = [":".join(weights)] * (len(weights) > 1)
+        return ", ".join([" and ".join(nodes), *shares])
 
     @property
     def where(self) -> str:
@@ -79,7 +80,8 @@ class Interleaved(Topic):
         "STREAM runs in plain memory that is interleaved page by page, as by Linux's weighted "
         "interleave (`--place heap=expander0/expander1:interleave=1/1`): over two and four "
         "expanders, or over the host's own DDR5 and expanders. Each expander is like the prototype "
-        "and on a port of its own. *2 local to 2 expanders, 1:1* has two pages of four in the DDR5."
+        "and on a port of its own. *local and 2 expanders, 2:1:1* has two pages of four in the "
+        "DDR5."
     )
 
     def cells(self, lab: Lab) -> Iterable[Cell]:
