@@ -11,17 +11,21 @@ from fencepost.runs.cells import Cells
 from fencepost.studies.streamer.groups import MEAN_ERROR_MAX, ours_of
 from fencepost.studies.streamer.null_model import NullModel, null_model, null_model_of_all
 from fencepost.studies.streamer.replays import CACHES, ELEMENTS, Replay
-from fencepost.studies.streamer.series import CXL, Point, Series, measured
+from fencepost.studies.streamer.series import CXL, LOCAL, REMOTE, Point, Series, measured
 from fencepost.studies.streamer.topic import WITHIN
 
 FILE = Path(__file__).with_suffix(".md")
 
 # Whose rows `fencepost calibrate` searched (docs/calibration-reference.md, "Rows of a study").
 ONE_THREAD = Series("2a", CXL, "socket 0").point(1)
-SEARCHED = (
+FOR_CXL = (
     ONE_THREAD,
     Series("2a", CXL, "socket 0").point(10),
     *(Series("2a", CXL, "socket 1").point(threads) for threads in (1, 4, 10)),
+)
+FOR_DDR5 = (
+    Series("1a", LOCAL, "socket 0").point(10),
+    *(Series("2a", REMOTE, "socket 0").point(threads) for threads in (1, 10)),
 )
 
 
@@ -32,7 +36,8 @@ def method(runs: Cells) -> str:
         mean_error=f"{100 * MEAN_ERROR_MAX:.0f} %",
         elements=f"{ELEMENTS:,}",
         caches=", ".join(f"`{key}` {size:,}" for key, size in CACHES.items()),
-        left=_misfit(_ratios(runs, SEARCHED)),
+        left_cxl=_misfit(_ratios(runs, FOR_CXL)),
+        left_ddr5=_misfit(_ratios(runs, FOR_DDR5)),
         too_fast=_too_fast(_ratios(runs, [ONE_THREAD])),
         constants=_constants(null_model()),
         constants_of_all=_constants(null_model_of_all()),
