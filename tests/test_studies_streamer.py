@@ -19,6 +19,7 @@ from fencepost.runs.cells import Cell, Cells
 from fencepost.runs.progress import unwatched
 from fencepost.studies.streamer import (
     claims,
+    method,
     null_model,
     other_memories,
     overview,
@@ -245,6 +246,21 @@ def test_what_each_memory_gives_is_shown_with_ten_threads() -> None:
     assert "| 21.4; 21.4 |" in overview.bandwidths(as_measured())
 
 
+def test_the_method_has_figures_of_replays_that_were_run() -> None:
+    class Asked(Made):
+        def was_asked(self, cell: Cell) -> bool:
+            return cell in asked
+
+    exact: Any = as_measured()
+    asked = {Replay(one).cell for one in method.SEARCHED}
+    runs: Any = Asked(lambda cell, kernel: exact.time(cell, kernel) / 1.25)
+    text = method.method(runs)
+    assert "values found leave 22 %" in text and "is 25 to 25 % too fast" in text  # ln 1.25
+    asked.remove(Replay(method.SEARCHED[-1]).cell)
+    text = method.method(runs)
+    assert "values found leave –," in text and "is 25 to 25 % too fast" in text
+
+
 def test_figures_have_a_panel_for_each_group(tmp_path: Path) -> None:
     own = lab(tmp_path)
     [figures] = [topic for topic in TOPICS if topic.part.name == "figures"]
@@ -288,7 +304,7 @@ def test_the_steady_state_is_a_mean_over_lengths(
     assert len(found) == len(steady.POINTS) * 4
     assert all(row.holds is holds for row in found)
     [table] = steady.Steady().tables(made(time), lab(tmp_path))
-    assert "| copy | 7.36 | 8.00 | 8.64 |" in table
+    assert "| copy | 7.36 | 8.00 | 8.64 |" in table and table.count(" | 8.0 |\n") == 12
 
 
 def test_a_changed_machine_replays_what_its_rows_need(tmp_path: Path) -> None:

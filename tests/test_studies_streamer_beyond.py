@@ -81,6 +81,29 @@ def test_a_part_has_rows_tables_and_machines_that_can_be_built(
     assert 0 < len(list(topic.cells(quick))) < len(list(topic.cells(own)))
 
 
+def test_durable_figures_have_a_table_for_each_number_of_threads(tmp_path: Path) -> None:
+    class Counted(Made):
+        def __getitem__(self, cell: Cell) -> dict[str, Any]:
+            threads = float(cell.variant.split("--threads ")[1].split()[0])
+            return {**super().__getitem__(cell), "persist": {"latency_ns": {"mean": threads}}}
+
+    runs: Any = Counted()
+    texts = durable.Durable().tables(runs, lab(tmp_path))
+    for threads, (_, bandwidths, head, latencies) in zip(
+        (1, 4, 10), zip(*[iter(texts)] * 4, strict=True), strict=True
+    ):
+        assert head.startswith(f"Mean persist latency in ns, with {threads} thread")
+        assert bandwidths.count("\n") == latencies.count("\n") == 2 + len(durable.FABRICS)
+        assert f"| {ALONE.name} | {' | '.join([str(threads)] * 4)} |" in latencies
+
+
+def test_mixes_are_named_by_their_nodes_and_weights() -> None:
+    names = [mix.name for mix in interleaved.MIXES]
+    assert names[:3] == ["1 expander", "2 expanders, 1:1", "2 expanders, 3:1"]
+    assert names[4:7] == ["local", "local and 1 expander, 1:1", "local and 1 expander, 2:1"]
+    assert names[-1] == "local and 4 expanders, 2:1:1:1:1"
+
+
 def test_one_expander_is_replayed_once_for_all_parts() -> None:
     plain = Series("2a", CXL, "socket 0").point(4)
     prototype = forward.replay(forward.Way(forward.PROTOTYPE), 4)
