@@ -126,8 +126,8 @@ def test_the_readmes_table_of_persist_buffers_is_that_of_the_study() -> None:
 
 
 def test_far_memories_are_slower_by_what_the_page_says() -> None:
-    pool = [f"1b, {CXL}, socket 0, 10 threads", f"1b, {REMOTE}, socket 0, 10 threads"]
-    plain = [one.replace("1b", "2a") for one in pool]
+    far, other = (f"{memory}, socket 0, 10 threads" for memory in (CXL, REMOTE))
+    pool, plain = (f"1b, {far}", f"1b, {other}"), (f"2a, {far}", f"2a, {other}")
     local = f"1a, {LOCAL}, socket 0, 10 threads"
     copy, _, add, _ = rates(plain[1], MEASURED)
     assert_says(
