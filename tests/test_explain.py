@@ -287,6 +287,15 @@ def test_the_text_marks_every_scheme_that_is_near_the_best(explained: Document) 
     assert first["best"] in first["near_best"] and "nopb" not in first["near_best"]
 
 
+def check_origins(of: Document) -> None:
+    """What a line waited for adds up to what it waited, and lines to those that memory sent."""
+    origins = of["origins"]
+    assert sum(origin["wait_ns"] for origin in origins.values()) == pytest.approx(of["wait_ns"])
+    for memory, count in of["from_memory"].items():
+        names = (memory, f"other_{memory}")
+        assert sum(origins.get(name, {"lines": 0})["lines"] for name in names) == count
+
+
 def check_sums(found: Document) -> None:
     """Sites add up to their run, and no share is above 1."""
     for run in found["runs"]:
@@ -312,6 +321,9 @@ def check_sums(found: Document) -> None:
         ]
         assert sum(of_loads) == pytest.approx(run["loads_waited_ns"])
         assert 0 <= run["loads_waited_share_rate"] <= 1
+        for access in found["accesses"]:
+            if run["scheme"] in access["schemes"]:
+                check_origins(access["schemes"][run["scheme"]])
         for of in of_sites:
             in_all = sum(cause["ns"] for cause in of["causes"].values())
             assert in_all == pytest.approx(sum(of["parts_ns"].values()))
@@ -355,6 +367,55 @@ def test_sites_of_a_region_with_threads_add_up(fft_record: Path, choice: dict[st
     assert bool(inserted) == is_inserting
     # What is inserted is said to be where the program releases or stores, in its own source.
     assert any(site["place"]["frames"] for site in inserted) or not inserted
+
+
+TWO_SOCKETS = (
+    "core.count=4",
+    "sockets.count=2",
+    "socket_link.bandwidth_gb_per_s=68",
+    "socket_link.latency_ns=40",
+    "socket_link.credits=64",
+)
+
+
+@pytest.mark.parametrize("persist", ["program", "sync"])
+def test_sites_of_two_sockets_add_up(fft_record: Path, persist: str) -> None:
+    machine = Machine("pcs-table1", "pcs-table1", TWO_SOCKETS)
+    found = explain(machine, fft_record, persist=persist, threads="spread").document
+    check_sums(found)
+    for run in found["runs"]:
+        assert run["persist"]["count"] > 0
+        lines: Counter[str] = Counter()
+        for access in found["accesses"]:
+            origins = access["schemes"].get(run["scheme"], {"origins": {}})["origins"]
+            lines.update({name: origin["lines"] for name, origin in origins.items()})
+        # Each thread reads what the other has written, and memory of both sockets.
+        assert lines["other_caches"] > 0 and lines["dram"] > 0 and lines["other_dram"] > 0
+        assert lines["caches"] == 0
+
+
+def test_counting_changes_no_result_of_two_sockets(fft_record: Path) -> None:
+    chosen = resolved(options(["nopb", "pb"], threads="spread"))
+    on = {"pcs-table1": machines.resolve("pcs-table1", list(TWO_SOCKETS))}
+    experiment = Experiment([_core.Record(str(fft_record), False)], ["fft"], on, chosen)
+    plain = experiment.run(2, lambda _: None)
+    counted = experiment.run(2, lambda _: None, _core.Job.explain)
+    for run, other in zip(plain["runs"], counted["runs"], strict=True):
+        assert other.pop("persist_sites") and other.pop("accesses")
+        for differs in ("host_seconds", "mips", "regions"):
+            del run[differs], other[differs]
+        assert run == other
+
+
+def test_the_text_says_which_lines_wait_for_another_socket(
+    fft_record: Path, explained: Document
+) -> None:
+    machine = Machine("pcs-table1", "pcs-table1", TWO_SOCKETS)
+    found = explain(machine, fft_record, schemes=["nopb"], threads="spread").document
+    table = "\n".join(text.lines(found, 1000, 200)).partition("whose loads or stores waited")[2]
+    assert "other caches " in table and "other DRAM " in table
+    alone = "\n".join(text.lines(explained, 1000, 200))
+    assert "other " not in alone.partition("whose loads or stores waited")[2]
 
 
 def test_counting_changes_no_result(fft_record: Path, explained: Document) -> None:

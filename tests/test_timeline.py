@@ -46,6 +46,22 @@ def test_a_timeline_is_the_same_each_time_and_has_what_the_result_counts(made, f
     assert f"{run['persist_buffer']['drains']:,} × drain" in done.stderr
 
 
+def test_a_request_is_followed_over_the_socket_link(made, fencepost, tmp_path):
+    sets = ("core.count=4", "sockets.count=2", "socket_link.bandwidth_gb_per_s=68")
+    sets += ("socket_link.latency_ns=40", "socket_link.credits=64")
+    chosen = [word for one in sets for word in ("--set", one)]
+    record = made / "fft.fencepost"
+    spread = ("--threads", "spread", "--scheme", "nopb")
+    fencepost("run", "pcs-table1", record, *spread, *chosen, "--json", "two.json", check=True)
+    fencepost("timeline", "two.json", "--record", record, "-o", "a", check=True)
+    tracks = {track for track, _, _ in slices_of((tmp_path / "a").read_bytes())}
+    # All memory of the program belongs to the first socket.
+    names = ["home agent of socket 0", "link to socket 0", "link to socket 1"]
+    names += [f"last-level cache of socket {socket}" for socket in (0, 1)]
+    for name in names:
+        assert any(track.startswith(f"host0/{name}") for track in tracks), name
+
+
 def test_the_picture_shows_every_place_on_the_way(made, fencepost, tmp_path):
     chosen = ("--persist", 2, "--picture", "way.svg")
     fencepost("timeline", made / "fft.json", "-o", "a", *chosen, check=True)

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use fencepost_checker::crash::source_lines::{SourceFrame, SourceLines, SourcePlace};
-use fencepost_sim::cache::persist_sites::{PersistSite, SiteId, SiteKey};
-use fencepost_sim::core::access_sites::{AccessKey, AccessSites, MemoryKind};
+use fencepost_sim::cache::persist_sites::{PersistSite, PersistSites, SiteId, SiteKey};
+use fencepost_sim::core::access_sites::{AccessKey, AccessSites, MemoryKind, Origin};
 use fencepost_sim::isa::InstructionSet;
 use fencepost_sim::isa::micro_op::Operation;
 use fencepost_sim::message::Stage;
@@ -77,20 +77,23 @@ pub fn persist_sites(
     let mut warnings = BTreeSet::new();
     let mut numbers: HashMap<LineKey, usize> = HashMap::new();
     for (host, HostProgram { program, .. }) in simulation.system().hosts().zip(programs) {
-        let sites = host.persist_sites().map_or(&[][..], |sites| sites.sites());
-        let places = Places::of(program, sites)?;
+        let places = Places::of(program, host.persist_sites().flat_map(PersistSites::sites))?;
         warnings.extend(places.changed.iter().map(|path| changed_warning(path)));
-        let of_site: Vec<usize> = (0..sites.len())
-            .map(|site| {
-                let line = places.line(&sites[site].key);
-                *numbers.entry(line.key.clone()).or_insert_with(|| {
-                    lines.push(line);
-                    lines.len() - 1
+        // Each socket has its own sites of an instruction.
+        for sites in host.persist_sites().map(PersistSites::sites) {
+            let of_site: Vec<usize> = sites
+                .iter()
+                .map(|site| {
+                    let line = places.line(&site.key);
+                    *numbers.entry(line.key.clone()).or_insert_with(|| {
+                        lines.push(line);
+                        lines.len() - 1
+                    })
                 })
-            })
-            .collect();
-        for (site, &number) in sites.iter().zip(&of_site) {
-            lines[number].counts.add(site, &of_site);
+                .collect();
+            for (site, &number) in sites.iter().zip(&of_site) {
+                lines[number].counts.add(site, &of_site);
+            }
         }
     }
     let numbered = || lines.iter().enumerate();
@@ -104,8 +107,9 @@ struct AccessLine {
     kind: &'static str,
     place: SourcePlace,
     count: u64,
-    from_memory: [u64; MemoryKind::NAMES.len()],
-    wait_ps: u64,
+    from_memory: [u64; MemoryKind::ALL.len()],
+    lines: [u64; Origin::COUNT],
+    waits_ps: [u64; Origin::COUNT],
 }
 
 /// The loads and stores of all hosts of a replay that counted them, as JSON: `accesses` of docs/explain-reference.md,
@@ -120,7 +124,7 @@ pub fn access_sites(
     for (host, HostProgram { program, .. }) in simulation.system().hosts().zip(programs) {
         let mut sources = SourceLines::of_record(program.record())?;
         for site in host.access_sites().map_or(&[][..], AccessSites::sites) {
-            if site.wait_ps == 0 && site.from_memory == [0; MemoryKind::NAMES.len()] {
+            if site.wait_ps() == 0 && site.lines == [0; Origin::COUNT] {
                 continue;
             }
             let AccessKey { block, micro_op, is_store } = site.key;
@@ -131,21 +135,34 @@ pub fn access_sites(
             };
             let place = place_in(program, &mut sources, block, micro_op);
             let number = *numbers.entry((kind, Place::of(&place))).or_insert_with(|| {
-                lines.push(AccessLine { kind, place, count: 0, from_memory: [0; MemoryKind::NAMES.len()], wait_ps: 0 });
+                lines.push(AccessLine::new(kind, place));
                 lines.len() - 1
             });
             let line = &mut lines[number];
             line.count += site.count;
-            line.wait_ps += site.wait_ps;
-            line.from_memory.iter_mut().zip(site.from_memory).for_each(|(all, own)| *all += own);
+            let from_memory = MemoryKind::ALL.map(|kind| site.from_memory(kind));
+            line.from_memory.iter_mut().zip(from_memory).for_each(|(all, own)| *all += own);
+            line.lines.iter_mut().zip(site.lines).for_each(|(all, own)| *all += own);
+            line.waits_ps.iter_mut().zip(site.waits_ps).for_each(|(all, own)| *all += own);
         }
         warnings.extend(sources.changed().iter().map(|path| changed_warning(path)));
     }
     Ok((lines.iter().map(access_line).collect(), warnings))
 }
 
+impl AccessLine {
+    fn new(kind: &'static str, place: SourcePlace) -> AccessLine {
+        let (from_memory, lines, waits_ps) = ([0; MemoryKind::ALL.len()], [0; Origin::COUNT], [0; Origin::COUNT]);
+        AccessLine { kind, place, count: 0, from_memory, lines, waits_ps }
+    }
+}
+
 fn access_line(line: &AccessLine) -> Value {
     let from_memory = MemoryKind::NAMES.iter().zip(line.from_memory);
+    let origins = Origin::NAMES.iter().zip(line.lines.into_iter().zip(line.waits_ps));
+    let origins = origins.filter(|(_, (lines, wait_ps))| lines + wait_ps > 0);
+    let origins =
+        origins.map(|(name, (lines, wait_ps))| ((*name).to_owned(), json!({"lines": lines, "wait_ns": ns(wait_ps)})));
     json!({
         "kind": line.kind,
         "is_inserted": false,
@@ -153,7 +170,8 @@ fn access_line(line: &AccessLine) -> Value {
         "called_from": null,
         "count": line.count,
         "from_memory": from_memory.map(|(name, count)| ((*name).to_owned(), json!(count))).collect::<Map<_, _>>(),
-        "wait_ns": ns(line.wait_ps),
+        "wait_ns": ns(line.waits_ps.iter().sum()),
+        "origins": origins.collect::<Map<_, _>>(),
     })
 }
 
@@ -250,7 +268,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(program: &Program, sites: &[PersistSite]) -> Result<Places, RecordError> {
+    fn of<'a>(program: &Program, sites: impl Iterator<Item = &'a PersistSite>) -> Result<Places, RecordError> {
         let mut sources = SourceLines::of_record(program.record())?;
         let mut place = |block: u32, micro_op: u32| place_in(program, &mut sources, block, micro_op);
         let mut places = Places {
@@ -261,7 +279,7 @@ impl Places {
             changed: Vec::new(),
         };
         let mut callers: HashMap<(u32, u32), HashSet<Place>> = HashMap::new();
-        for SiteKey { block, micro_op, caller, .. } in sites.iter().map(|site| site.key) {
+        for SiteKey { block, micro_op, caller, .. } in sites.map(|site| site.key) {
             places.found.entry((block, micro_op)).or_insert_with(|| place(block, micro_op));
             if caller != 0 {
                 let last = program.blocks()[caller as usize].micro_ops.len() as u32 - 1;

@@ -168,7 +168,6 @@ impl Job {
         let start = Instant::now();
         let mut simulation = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
             .map_err(|error| self.explain_error(&error))?;
-        simulation.needs_one_socket("a report by line").map_err(|error| self.explain_error(&error))?;
         simulation.log_sites();
         let outcome = simulation.run_to_end(&self.progress).map_err(|error| self.explain_error(&error))?;
         let mut run = self.entry(outcome, start);

@@ -133,7 +133,7 @@ def _fence(
 
 def _access(access: Document, run: Document) -> Document:
     return {
-        **{name: access[name] for name in ("count", "from_memory", "wait_ns")},
+        **{name: access[name] for name in ("count", "from_memory", "wait_ns", "origins")},
         "wait_share_rate": _share(access["wait_ns"], run),
     }
 

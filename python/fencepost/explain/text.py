@@ -38,6 +38,7 @@ FENCE_COLUMNS = (
     ("", "", "", "p50", "p99", "in all", "time", "for"),
 )
 MEMORIES = {"dram": "DRAM", "pm": "PM", "expander": "expander"}
+OTHER = "other_"  # begins the name of an origin at another socket
 INDENT = "     "  # of what does not fit on one line
 WIDE = 120  # columns of a terminal that has room for three causes, and between columns
 
@@ -82,15 +83,18 @@ def lines(document: Document, top: int, width: int) -> Iterator[str]:
         yield ""
         yield from terminal.wrapped(_counted(len(waiting), top, "fence", "that waited"), width)
         yield from _listed(FENCE_COLUMNS, fences, width)
-    yield from _accesses(document["accesses"], top, width)
+    yield from _accesses(document["accesses"], top, width, causes_shown)
     yield ""
     for run in document["runs"]:
         if "error" not in run:
             yield from terminal.wrapped(summary(run), width, INDENT)
 
 
-def _accesses(accesses: list[Document], top: int, width: int) -> Iterator[str]:
-    """Lines whose loads or stores waited, with a column for each memory that lines came from."""
+def _accesses(accesses: list[Document], top: int, width: int, origins_shown: int) -> Iterator[str]:
+    """Lines whose loads or stores waited, with a column for each memory that lines came from.
+
+    Where something came from another socket, the last column says what they waited for.
+    """
     waiting = [one for one in accesses if any(of["wait_ns"] for of in one["schemes"].values())]
     if not waiting:
         return
@@ -100,14 +104,28 @@ def _accesses(accesses: list[Document], top: int, width: int) -> Iterator[str]:
         for name in MEMORIES
         if any(of["from_memory"][name] for one in shown for of in one["schemes"].values())
     ]
+    crosses = any(
+        name.startswith(OTHER)
+        for one in shown
+        for of in one["schemes"].values()
+        for name in of["origins"]
+    )
+    waits_for = ("waits", "for") if crosses else ()
     columns = (
         ("scheme", "accesses", *("lines from" for _ in memories), "waits", "of run"),
         ("", "", *(MEMORIES[name] for name in memories), "in all", "time"),
     )
+    columns = tuple((*row, *waits_for[at : at + 1]) for at, row in enumerate(columns))
+    origins = origins_shown if crosses else 0
     entries = [
         (
             label(one),
-            _as_one([_access_row(scheme, of, memories) for scheme, of in one["schemes"].items()]),
+            _as_one(
+                [
+                    _access_row(scheme, of, memories, origins)
+                    for scheme, of in one["schemes"].items()
+                ]
+            ),
         )
         for one in shown
     ]
@@ -117,14 +135,28 @@ def _accesses(accesses: list[Document], top: int, width: int) -> Iterator[str]:
     yield from _listed(columns, entries, width)
 
 
-def _access_row(scheme: str, of: Document, memories: list[str]) -> list[str]:
+def _access_row(scheme: str, of: Document, memories: list[str], origins: int) -> list[str]:
+    """`origins` are shown of what its accesses waited for."""
     return [
         scheme,
         figures.shown(of["count"], "count"),
         *(figures.shown(of["from_memory"][name], "count") for name in memories),
         figures.shown(of["wait_ns"], "ns"),
         figures.shown(of["wait_share_rate"], "rate"),
+        *([_origins(of, origins)] if origins else []),
     ]
+
+
+def _origins(of: Document, count: int) -> str:
+    waits = {name: origin["wait_ns"] for name, origin in of["origins"].items()}
+    longest = sorted(waits, key=lambda name: -waits[name])[:count]
+    shares = [(_origin(name), figures.ratio(waits[name], of["wait_ns"])) for name in longest]
+    return ", ".join(f"{name} {share:.0%}" for name, share in shares if share) or "–"
+
+
+def _origin(name: str) -> str:
+    memory = name.removeprefix(OTHER)
+    return ("other " if name != memory else "") + MEMORIES.get(memory, memory)
 
 
 def _as_one(rows: list[list[str]]) -> list[list[str]]:

@@ -30,7 +30,7 @@ use exclusive::Exclusive;
 use levels::{PrivateLevel, SharedLevel};
 use prefetching::Worthwhile;
 use reads::BlockedRead;
-pub use request::{Acknowledged, Departure, Outcome, Request, Requester, Served, Side, Want};
+pub use request::{Acknowledged, Departure, Outcome, Request, Requester, Served, Side, Source, Want};
 use writes::{BlockedWrite, PendingWrite, WriteAround};
 
 use super::array::{CacheArray, State};
@@ -42,7 +42,7 @@ use super::stats::{HierarchyStats, LevelStats};
 use crate::cache::persist_sites::PersistSites;
 use crate::cache::prefetcher::Prefetcher;
 use crate::line::{LINE_BYTES, LineAddress, Version};
-use crate::message::Message;
+use crate::message::{Message, Opcode};
 use crate::sparse_table::SparseTable;
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
@@ -252,7 +252,9 @@ impl Hierarchy {
 
     /// The core that asked for what a message that has just left does.
     pub fn asker(&mut self, message: &Message) -> Option<u16> {
-        let core = match message.is_write() {
+        let takes_a_write_buffer =
+            message.is_write() || matches!(message.opcode, Opcode::FlushLine | Opcode::CleanLine);
+        let core = match takes_a_write_buffer {
             true => self.writes[message.tag.0 as usize].as_ref()?.acknowledge.first()?.core,
             false => self.mshrs.find(message.line)?.first()?.core,
         };

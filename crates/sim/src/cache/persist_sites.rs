@@ -41,7 +41,8 @@ pub struct PersistSite {
     pub key: SiteKey,
     /// PM lines that it flushed, or wrote around the caches.
     pub lines: u64,
-    /// Of these, lines of which no cache had anything newer than memory was given: nothing was sent.
+    /// Of these, lines of which no cache had anything newer than memory was given: nothing was written. Where other
+    /// sockets had to be asked, that is known once they have answered.
     pub clean: u64,
     /// Of the clean ones, those that waited for an earlier write of their line.
     pub behind_writes: u64,
@@ -105,7 +106,15 @@ pub struct FoundCaller {
     pub block: u32,
 }
 
-/// All sites of one host.
+/// A write under way, or what asks other sockets for one.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    site: SiteId,
+    /// Whether its line was counted when it left.
+    is_counted: bool,
+}
+
+/// All sites of the cores of one socket.
 #[derive(Clone, Debug)]
 pub struct PersistSites {
     period: Duration,
@@ -116,7 +125,7 @@ pub struct PersistSites {
     numbers: HashMap<SiteKey, SiteId, rustc_hash::FxBuildHasher>,
     cores: Vec<CoreSites>,
     /// Writes under way, by their tag.
-    writes: Vec<Option<SiteId>>,
+    writes: Vec<Option<UnderWay>>,
 }
 
 impl PersistSite {
@@ -223,7 +232,7 @@ impl PersistSites {
         }
     }
 
-    /// The caches serve a flush or non-temporal store of `line`: it is the write `tag`, or there was nothing to send
+    /// The caches serve a flush or non-temporal store of `line`: something leaves for it, or there was nothing to send
     /// and it may have to wait for a write that was sent earlier.
     pub fn served(&mut self, core: usize, id: u32, line: LineAddress, write: Served) {
         let Some(&(_, number)) = self.cores[core].sent.iter().find(|(sent, _)| *sent == id) else { return };
@@ -239,7 +248,7 @@ impl PersistSites {
                 if self.writes.len() <= tag {
                     self.writes.resize(tag + 1, None);
                 }
-                self.writes[tag] = Some(number);
+                self.writes[tag] = Some(UnderWay { site: number, is_counted: self.is_counting });
             }
             Served::WithoutPromise => {}
             Served::Clean { waits } => {
@@ -249,11 +258,15 @@ impl PersistSites {
         }
     }
 
-    /// The write `tag` is complete.
-    pub fn completed(&mut self, tag: usize, stack: &LatencyStack) {
-        let number = self.writes.get_mut(tag).and_then(Option::take);
-        if let Some(number) = number.filter(|_| self.is_counting) {
-            self.sites[number as usize].persists.add(stack, &[Stage::Core, Stage::Cache]);
+    /// What left under that tag is complete; without a stack nothing was written, because no socket had anything newer
+    /// than memory was given.
+    pub fn completed(&mut self, tag: usize, stack: Option<&LatencyStack>) {
+        let under_way = self.writes.get_mut(tag).and_then(Option::take);
+        let Some(UnderWay { site, is_counted }) = under_way.filter(|_| self.is_counting) else { return };
+        let site = &mut self.sites[site as usize];
+        match stack {
+            Some(stack) => site.persists.add(stack, &[Stage::Core, Stage::Cache]),
+            None => site.clean += u64::from(is_counted),
         }
     }
 
@@ -294,7 +307,8 @@ impl PersistSites {
 /// What the caches did with a flush or non-temporal store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// The line leaves as the write with that tag, a persist.
+    /// Under that tag the line leaves as a write, or what asks other sockets to write theirs: a persist, if anything is
+    /// written.
     Sent(usize),
     /// The line leaves, and the flush is complete before it is durable: no persist.
     WithoutPromise,

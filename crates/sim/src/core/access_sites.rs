@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use super::thread::Thread;
 use crate::address_map::{EXPANDER_BASE, is_pm};
+use crate::cache::hierarchy::Source;
 use crate::isa::micro_op::{DecodedBlock, Operation};
 use crate::line::LineAddress;
 use crate::time::Duration;
@@ -30,10 +31,31 @@ pub struct AccessSite {
     pub key: AccessKey,
     /// Accesses that committed, or took effect; each part of one that is split.
     pub count: u64,
-    /// Lines that it waited for and memory sent, by [`MemoryKind`].
-    pub from_memory: [u64; MemoryKind::NAMES.len()],
+    /// Lines that it waited for, by [`Origin`]; those that its own caches had are not counted.
+    pub lines: [u64; Origin::COUNT],
+    /// For how long it kept commit, or the store queue, waiting, by where the line came from.
+    pub waits_ps: [u64; Origin::COUNT],
+}
+
+impl AccessSite {
+    fn new(key: AccessKey) -> AccessSite {
+        AccessSite { key, count: 0, lines: [0; Origin::COUNT], waits_ps: [0; Origin::COUNT] }
+    }
+
     /// For how long it kept commit, or the store queue, waiting.
-    pub wait_ps: u64,
+    pub fn wait_ps(&self) -> u64 {
+        self.waits_ps.iter().sum()
+    }
+
+    fn count_line(&mut self, origin: Origin, is_counted: bool) {
+        self.lines[origin.index()] += u64::from(is_counted && origin != Origin::CACHES);
+    }
+
+    /// Lines that it waited for and memory of that kind sent, whichever socket it belongs to.
+    pub fn from_memory(&self, kind: MemoryKind) -> u64 {
+        let [own, other] = [Source::Memory, Source::OtherMemory].map(|source| Origin::new(source, kind));
+        self.lines[own.index()] + self.lines[other.index()]
+    }
 }
 
 /// Where in a host's memory a line lies.
@@ -48,6 +70,8 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
+    /// All of them.
+    pub const ALL: [MemoryKind; 3] = [MemoryKind::Dram, MemoryKind::Pm, MemoryKind::Expander];
     /// The names of all, in order.
     pub const NAMES: [&str; 3] = ["dram", "pm", "expander"];
 
@@ -61,6 +85,45 @@ impl MemoryKind {
     }
 }
 
+/// Where an access got its line from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin(u8);
+
+impl Origin {
+    /// How many there are.
+    pub const COUNT: usize = 8;
+    /// The names of all, in order: `other_` stands for what is at another socket, and so behind the socket link.
+    pub const NAMES: [&'static str; Self::COUNT] =
+        ["caches", "dram", "pm", "expander", "other_caches", "other_dram", "other_pm", "other_expander"];
+    /// Caches of the core's own socket.
+    pub const CACHES: Origin = Origin(0);
+
+    fn new(source: Source, kind: MemoryKind) -> Origin {
+        Origin(match source {
+            Source::Caches => 0,
+            Source::Memory => 1 + kind as u8,
+            Source::OtherCaches => 4,
+            Source::OtherMemory => 5 + kind as u8,
+        })
+    }
+
+    /// That of `line`, which `source` has sent.
+    pub fn of(source: Source, line: LineAddress) -> Origin {
+        Origin::new(source, MemoryKind::of(line))
+    }
+
+    /// Its place in the order of [`Origin::NAMES`].
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+impl Default for Origin {
+    fn default() -> Origin {
+        Origin::CACHES
+    }
+}
+
 /// How many cycles after its dispatch an instruction of no latency commits, at the earliest.
 const COMMITS_AFTER: u64 = 2;
 
@@ -71,6 +134,19 @@ struct InQueue {
     site: u32,
     /// When it was dispatched.
     dispatched: u64,
+    /// Where the line came from that it has waited for last.
+    origin: Origin,
+}
+
+/// A line that a store has missed.
+#[derive(Clone, Copy, Debug)]
+struct Missed {
+    line: LineAddress,
+    site: u32,
+    /// The store's place in its queue.
+    index: u32,
+    /// Whether it is counted: a store that loses its line before its turn misses it again, and is counted once.
+    is_first: bool,
 }
 
 /// What one core has under way.
@@ -80,8 +156,8 @@ struct CoreAccesses {
     loads: Box<[InQueue]>,
     /// By place in the store queue.
     stores: Box<[InQueue]>,
-    /// Lines that stores have missed, with the sites of these.
-    fetched: Vec<(LineAddress, u32)>,
+    /// Lines that stores have missed and that have not come.
+    missed: Vec<Missed>,
 }
 
 /// All sites of one host.
@@ -100,7 +176,7 @@ impl AccessSites {
         let core = CoreAccesses {
             loads: vec![InQueue::default(); load_queue_places].into(),
             stores: vec![InQueue::default(); store_queue_places].into(),
-            fetched: Vec::new(),
+            missed: Vec::new(),
         };
         AccessSites {
             period,
@@ -125,52 +201,60 @@ impl AccessSites {
     pub(super) fn dispatched(&mut self, core: usize, index: u32, key: AccessKey, cycle: u64) {
         let sites = &mut self.sites;
         let site = *self.numbers.entry(key).or_insert_with(|| {
-            sites.push(AccessSite { key, count: 0, from_memory: [0; 3], wait_ps: 0 });
+            sites.push(AccessSite::new(key));
             sites.len() as u32 - 1
         });
         let own = &mut self.cores[core];
         let queue = if key.is_store { &mut own.stores } else { &mut own.loads };
-        queue[index as usize] = InQueue { site, dispatched: cycle };
+        queue[index as usize] = InQueue { site, dispatched: cycle, origin: Origin::CACHES };
     }
 
-    /// The load at `index` has waited for `line`, which memory sent.
-    pub(super) fn load_got_line(&mut self, core: usize, index: u32, line: LineAddress) {
-        let site = self.cores[core].loads[index as usize].site;
-        self.sites[site as usize].from_memory[MemoryKind::of(line) as usize] += u64::from(self.is_counting);
+    /// The load at `index` has waited for a line, which came from there.
+    pub(super) fn load_got_line(&mut self, core: usize, index: u32, origin: Origin) {
+        let load = &mut self.cores[core].loads[index as usize];
+        load.origin = origin;
+        self.sites[load.site as usize].count_line(origin, self.is_counting);
     }
 
-    /// The store at `index` has missed `line`.
-    pub(super) fn store_missed(&mut self, core: usize, index: u32, line: LineAddress) {
+    /// The store at `index` misses `line`, for the first time or again.
+    pub(super) fn store_missed(&mut self, core: usize, index: u32, line: LineAddress, is_first: bool) {
         let own = &mut self.cores[core];
-        own.fetched.push((line, own.stores[index as usize].site));
+        let site = own.stores[index as usize].site;
+        if is_first || !own.missed.iter().any(|missed| (missed.line, missed.index) == (line, index)) {
+            own.missed.push(Missed { line, site, index, is_first });
+        }
     }
 
-    /// A line arrives at `core`, from memory or from another cache: whatever stores have missed it have it.
-    pub(super) fn line_arrived(&mut self, core: usize, line: LineAddress, is_from_memory: bool) {
-        let fetched = &mut self.cores[core].fetched;
-        while let Some(place) = fetched.iter().position(|(missed, _)| *missed == line) {
-            let (_, site) = fetched.swap_remove(place);
-            let counted = u64::from(is_from_memory && self.is_counting);
-            self.sites[site as usize].from_memory[MemoryKind::of(line) as usize] += counted;
+    /// A line arrives at `core` from there: whatever stores have missed it have it.
+    pub(super) fn line_arrived(&mut self, core: usize, line: LineAddress, origin: Origin) {
+        let CoreAccesses { stores, missed, .. } = &mut self.cores[core];
+        while let Some(place) = missed.iter().position(|missed| missed.line == line) {
+            let Missed { site, index, is_first, .. } = missed.swap_remove(place);
+            self.sites[site as usize].count_line(origin, is_first && self.is_counting);
+            // Its place has another holder once it has taken effect.
+            let store = &mut stores[index as usize];
+            if store.site == site {
+                store.origin = origin;
+            }
         }
     }
 
     /// The load at `index` commits at `cycle`; whatever came before it has committed at `previous`.
     pub(super) fn load_committed(&mut self, core: usize, index: u32, previous: u64, cycle: u64) {
-        let InQueue { site, dispatched } = self.cores[core].loads[index as usize];
-        self.waited(site, cycle.saturating_sub(previous.max(dispatched + COMMITS_AFTER)));
+        let load = self.cores[core].loads[index as usize];
+        self.waited(load, cycle.saturating_sub(previous.max(load.dispatched + COMMITS_AFTER)));
     }
 
     /// The store at `index` takes effect so many cycles after its turn.
     pub(super) fn store_performed(&mut self, core: usize, index: u32, cycles: u64) {
-        self.waited(self.cores[core].stores[index as usize].site, cycles);
+        self.waited(self.cores[core].stores[index as usize], cycles);
     }
 
-    fn waited(&mut self, site: u32, cycles: u64) {
+    fn waited(&mut self, access: InQueue, cycles: u64) {
         if self.is_counting {
-            let site = &mut self.sites[site as usize];
+            let site = &mut self.sites[access.site as usize];
             site.count += 1;
-            site.wait_ps += (self.period * cycles).as_ps();
+            site.waits_ps[access.origin.index()] += (self.period * cycles).as_ps();
         }
     }
 }

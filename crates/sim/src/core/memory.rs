@@ -1,5 +1,6 @@
 //! Loads and address translation: from issue to data.
 
+use super::access_sites::Origin;
 use super::environment::{CoreRequest, Environment};
 use super::pipeline::Core;
 use super::reorder_buffer::UNKNOWN;
@@ -239,15 +240,16 @@ impl Core {
             Side::Level(_) => unreachable!("no core is told what a level has fetched for itself"),
             Side::Data => {
                 if let Some(sites) = &mut env.accesses {
-                    sites.line_arrived(env.core, line, served.is_from_memory);
+                    sites.line_arrived(env.core, line, Origin::of(served.source, line));
                 }
                 let mut stores_wait = false;
                 for waiter in self.mshrs.resolve(line, served.ready) {
                     match waiter {
                         Waiter::Load(slot) => {
                             env.observe(served.ready, line, served.version, Access::Fill);
-                            if let Some(sites) = env.accesses.as_mut().filter(|_| served.is_from_memory) {
-                                sites.load_got_line(env.core, self.rob.entry(slot).queue_index, line);
+                            if let Some(sites) = &mut env.accesses {
+                                let origin = Origin::of(served.source, line);
+                                sites.load_got_line(env.core, self.rob.entry(slot).queue_index, origin);
                             }
                             self.part_arrived(slot, served.ready);
                         }

@@ -144,8 +144,8 @@ pub(super) fn bytes_of_line(address: u64, size: u16, index: u64) -> ByteMask {
 
 /// A store misses its line, for the first time unless it `has_missed`: the log of accesses, if it is kept, says so.
 fn note_missed_store(env: &mut Environment<'_>, has_missed: bool, index: u32, line: LineAddress) {
-    if let Some(sites) = env.accesses.as_mut().filter(|_| !has_missed) {
-        sites.store_missed(env.core, index, line);
+    if let Some(sites) = &mut env.accesses {
+        sites.store_missed(env.core, index, line, !has_missed);
     }
 }
 

@@ -29,7 +29,7 @@ use line_writes::LineWrites;
 
 use crate::address_map::is_pm;
 use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message, Opcode};
+use crate::message::{Cause, Message, Opcode, RequestName};
 use crate::sparse_table::SparseTable;
 use crate::stats::StatsNode;
 
@@ -264,6 +264,10 @@ impl HomeAgent {
             self.stats.snoops += 1;
             let mut message = Message::read(line, request.tag, request.cause, request.stack.charged_until());
             message.opcode = snoop;
+            if request.request != RequestName::NONE {
+                // A trace shows it as a part of what it is sent for.
+                (message.request, message.stack) = (request.request, request.stack.clone());
+            }
             actions.push(Action::Send(asked, message));
         }
         let blocked = Blocked { agent, request: Some(request), shall_own: false, awaited: asked, dirty: None, queue };
@@ -313,7 +317,7 @@ impl HomeAgent {
                     self.write_snooped(line, version, &request, actions);
                 }
                 // An owner whose copy is clean may take it to be in memory, and a write may still be under way.
-                request.opcode = if owns { Opcode::GrantModified } else { Opcode::GrantShared };
+                request.opcode = if owns { Opcode::GrantModified } else { Opcode::GrantForwarded };
                 request.version = version;
                 let granted = request.clone();
                 actions.push(Action::Send(agent, request));

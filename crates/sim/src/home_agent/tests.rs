@@ -261,9 +261,13 @@ impl World {
                 }
                 self.post(Some(id), None, message);
             }
-            Opcode::GrantShared | Opcode::GrantExclusive | Opcode::GrantModified | Opcode::GrantUpgrade => {
+            Opcode::GrantShared
+            | Opcode::GrantForwarded
+            | Opcode::GrantExclusive
+            | Opcode::GrantModified
+            | Opcode::GrantUpgrade => {
                 let asked = agent.asked.remove(&line).expect("a grant answers a request");
-                let may_write = message.opcode != Opcode::GrantShared;
+                let may_write = !matches!(message.opcode, Opcode::GrantShared | Opcode::GrantForwarded);
                 let is_dirty = message.opcode == Opcode::GrantModified;
                 assert!(may_write || asked == Opcode::ReadLine, "who wants to write may");
                 if message.opcode == Opcode::GrantUpgrade {

@@ -9,6 +9,7 @@ use super::Host;
 use crate::home_agent::{Action, AgentId};
 use crate::host_bridge::write_order::WriteOrder;
 use crate::kernel::link::{LinkConfig, Transmitter};
+use crate::kernel::trace::Place;
 use crate::kernel::{Context, PortId};
 use crate::line::LineAddress;
 use crate::message::{Message, MessageClass, Opcode, Stage};
@@ -38,6 +39,15 @@ pub(super) struct BetweenSockets {
     ports: (LineAddress, Duration),
     /// Empty between events; kept to reuse its memory.
     actions: Vec<Action>,
+}
+
+/// What lies where in a host of several sockets: for those who show it.
+#[derive(Clone, Debug)]
+pub struct SocketPlan {
+    /// How many cores each socket has.
+    pub cores_each: usize,
+    /// The ports by which links leave, with the socket to which each leads.
+    pub links: Vec<(PortId, usize)>,
 }
 
 /// One end of a link between two sockets.
@@ -91,6 +101,12 @@ impl BetweenSockets {
         end.expect("any two sockets are linked").transmitter.offer(message, context);
     }
 
+    /// The ports by which links leave, with the socket to which each leads.
+    fn links(&self) -> Vec<(PortId, usize)> {
+        let first = 1 + 2 * self.order.len() as u16;
+        (first..).map(PortId).zip(self.ends.iter().map(|end| end.other)).collect()
+    }
+
     pub fn credit_returned(&mut self, port: PortId, class: MessageClass, context: &mut Context<'_>) {
         let end = self.end_at(port).expect("only links have credits");
         end.transmitter.credit_returned(class, context);
@@ -124,7 +140,7 @@ impl BetweenSockets {
 }
 
 /// Whether a message of a socket's caches answers a home agent; it asks for something if not.
-fn is_answer(message: &Message) -> bool {
+pub(super) fn is_answer(message: &Message) -> bool {
     matches!(
         message.opcode,
         Opcode::SnoopedNothing | Opcode::SnoopedDirty | Opcode::SnoopedInWriteBack | Opcode::Acknowledge
@@ -138,6 +154,7 @@ fn is_for_caches(message: &Message) -> bool {
         Opcode::SnoopShare
             | Opcode::SnoopInvalidate
             | Opcode::GrantShared
+            | Opcode::GrantForwarded
             | Opcode::GrantExclusive
             | Opcode::GrantModified
             | Opcode::GrantUpgrade
@@ -146,6 +163,13 @@ fn is_for_caches(message: &Message) -> bool {
 }
 
 impl Host {
+    /// What lies where, if there are several sockets.
+    pub fn socket_plan(&self) -> Option<SocketPlan> {
+        let between = self.socket.between.as_ref()?;
+        let cores_each = self.socket.cores.len() / self.sockets();
+        Some(SocketPlan { cores_each, links: between.links() })
+    }
+
     /// The port by which what leaves the caches of `socket` goes.
     pub(super) fn port_of_socket(&self, socket: usize) -> PortId {
         if self.socket.between.is_some() { BetweenSockets::agent_port(socket) } else { BRIDGE }
@@ -189,6 +213,7 @@ impl Host {
     /// Sends a message of a socket's caches to the home agent of its line.
     fn send_home(&mut self, socket: usize, mut message: Message, context: &mut Context<'_>) {
         message.stack.charge(Stage::HostBridge, context.now());
+        context.show(Place::Socket(socket as u16), &message);
         let home = self.socket.caches.home_of(message.line);
         if home == socket {
             self.arrived_at_home(home, AgentId(socket as u8), message, context);
@@ -218,10 +243,12 @@ impl Host {
                 Action::AskMemory(mut message) => {
                     let departs = now + self.way_to_memory(socket, &message);
                     message.stack.charge(Stage::HostBridge, departs);
+                    context.show(Place::Socket(socket as u16), &message);
                     context.send(BRIDGE, message, departs);
                 }
                 Action::Send(agent, mut message) => {
                     message.stack.charge(Stage::HostBridge, now);
+                    context.show(Place::Socket(socket as u16), &message);
                     let to = usize::from(agent.0);
                     if to == socket {
                         self.arrived_at_caches(to, message, context);

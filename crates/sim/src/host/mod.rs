@@ -51,7 +51,7 @@ use crate::record::{Record, RecordError};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 
-pub use self::between_sockets::SeveralSockets;
+pub use self::between_sockets::{SeveralSockets, SocketPlan};
 pub use self::observers::DirtyLineChange;
 pub use self::regions::RegionBoundary;
 pub use self::sampling::SampleBoundary;

@@ -1,6 +1,7 @@
 //! Logs of what a host does: none of them changes the simulation, and none is allocated unless it is enabled.
 
 use super::Host;
+use crate::cache::hierarchy::{Served, Source};
 use crate::cache::observation_log::ObservationLog;
 use crate::cache::persist_sites::PersistSites;
 use crate::core::Core;
@@ -53,7 +54,9 @@ impl Host {
     pub fn log_sites(&mut self) {
         let (cores, period) = (self.socket.cores.len(), self.clock.period);
         let sites = PersistSites::new(cores, period, self.store_queue_entries());
-        self.socket.caches.only_mut().persist_sites = Some(Box::new(sites));
+        for socket in 0..self.sockets() {
+            self.socket.caches.of_socket(socket).persist_sites = Some(Box::new(sites.clone()));
+        }
         let places = |of: fn(&Core) -> usize| self.socket.cores.first().map_or(0, of);
         let (loads, stores) = (places(Core::load_queue_entries), places(Core::store_queue_places));
         self.observers.accesses = Some(Box::new(AccessSites::new(cores, period, loads, stores)));
@@ -61,8 +64,10 @@ impl Host {
 
     /// Turns the counting of time by site on or off.
     pub fn count_sites(&mut self, counts: bool) {
-        if let Some(sites) = &mut self.socket.caches.of_socket(0).persist_sites {
-            sites.count(counts);
+        for socket in 0..self.sockets() {
+            if let Some(sites) = &mut self.socket.caches.of_socket(socket).persist_sites {
+                sites.count(counts);
+            }
         }
         if let Some(sites) = &mut self.observers.accesses {
             sites.count(counts);
@@ -74,9 +79,19 @@ impl Host {
         self.observers.accesses.as_deref()
     }
 
-    /// The persist sites, if they are counted.
-    pub fn persist_sites(&self) -> Option<&PersistSites> {
-        self.socket.caches.iter().next()?.persist_sites.as_deref()
+    /// The persist sites, socket after socket, if they are counted: those of the cores of each.
+    pub fn persist_sites(&self) -> impl Iterator<Item = &PersistSites> {
+        self.socket.caches.iter().filter_map(|caches| caches.persist_sites.as_deref())
+    }
+
+    /// The lines that memory has sent to a socket belong to another one's, if `line` does: for the log of accesses.
+    pub(super) fn note_other_memory(&mut self, socket: usize, line: LineAddress, served: &mut [Served]) {
+        if self.observers.accesses.is_none() || self.sockets() == 1 || self.socket.caches.home_of(line) == socket {
+            return;
+        }
+        for served in served.iter_mut().filter(|served| served.source == Source::Memory) {
+            served.source = Source::OtherMemory;
+        }
     }
 
     /// The log of stores, if it is kept.

@@ -2,7 +2,7 @@
 //! is missing.
 
 use super::Host;
-use crate::cache::hierarchy::{Outcome, Request, Requester, Served, Side};
+use crate::cache::hierarchy::{Outcome, Request, Requester, Served, Side, Source};
 use crate::cache::observation_log::Access;
 use crate::core::warm::{SampledRegion, WarmEnvironment};
 use crate::core::{Core, CoreRequest, Environment, Pause};
@@ -185,7 +185,7 @@ impl Host {
             CoreRequest::Line { line, want, side, cause, issued } => {
                 let request = Request { core, line, want, side, cause, issued };
                 if let Outcome::Ready(ready, version) = self.socket.caches.of_core(core).request(request, now) {
-                    let served = [Served { request, ready, version, is_from_memory: false }];
+                    let served = [Served { request, ready, version, source: Source::Caches }];
                     self.note_brought(&served);
                     self.deliver(&served, now, context);
                 }
@@ -249,6 +249,7 @@ impl Host {
         self.socket.caches.of_socket(socket).data_arrived(message, now, &mut served);
         context.complete_request(message, served.first().map(|served| self.time(served.ready)));
         self.note_brought(&served);
+        self.note_other_memory(socket, message.line, &mut served);
         self.deliver(&served, now, context);
         served.clear();
         self.buffers.served = served;

@@ -1,6 +1,6 @@
 //! The cores of a host's sockets, their caches, and the requests of the cores on their way to the shared levels.
 
-use super::between_sockets::BetweenSockets;
+use super::between_sockets::{BetweenSockets, is_answer};
 use super::run_loop::Wake;
 use super::scheduler::CoreState;
 use super::{Host, HostConfig};
@@ -10,6 +10,8 @@ use crate::cache::sockets::Caches;
 use crate::core::config::{CleanedLine, FlushAcknowledgement};
 use crate::core::{Core, CoreRequest};
 use crate::kernel::Context;
+use crate::kernel::trace::Place;
+use crate::message::Message;
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 
@@ -150,6 +152,18 @@ impl Host {
         }
     }
 
+    /// A request that leaves the caches of a socket may have to be traced; an answer to a home agent belongs to the
+    /// request that this serves.
+    #[cold]
+    fn trace_departure(&mut self, socket: usize, message: &mut Message, context: &mut Context<'_>) {
+        let place = if self.socket.between.is_some() { Place::Socket(socket as u16) } else { Place::Anywhere };
+        if is_answer(message) {
+            return context.show(place, message);
+        }
+        let asker = self.socket.caches.of_socket(socket).asker(message);
+        context.begin_request(asker, place, message);
+    }
+
     /// Sends what the caches have for memory.
     pub(super) fn send_departures(&mut self, context: &mut Context<'_>) {
         for socket in 0..self.socket.caches.sockets() {
@@ -160,9 +174,8 @@ impl Host {
             let mut departures = std::mem::take(&mut self.buffers.departures);
             self.socket.caches.of_socket(socket).take_departures(&mut departures);
             for mut departure in departures.drain(..) {
-                if context.is_tracing() && self.socket.between.is_none() {
-                    let asker = self.socket.caches.of_socket(socket).asker(&departure.message);
-                    context.begin_request(asker, &mut departure.message);
+                if context.is_tracing() {
+                    self.trace_departure(socket, &mut departure.message, context);
                 }
                 let time = self.time(departure.cycle).max(context.now());
                 context.send(port, departure.message, time);

@@ -238,10 +238,10 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// A request leaves a host's caches, for that core.
-    pub fn begin_request(&mut self, core: Option<u16>, message: &mut Message) {
+    /// A request leaves a host's caches, which are at `place`, for that core.
+    pub fn begin_request(&mut self, core: Option<u16>, place: Place, message: &mut Message) {
         if let Some(trace) = &mut self.trace {
-            trace.begin(self.component, core, message);
+            trace.begin(self.component, core, place, message);
         }
     }
 

@@ -46,6 +46,8 @@ pub enum Place {
     Bank(u32),
     /// In that core.
     Core(u16),
+    /// At that socket of a host that has several.
+    Socket(u16),
 }
 
 /// Some time of one request.
@@ -193,8 +195,9 @@ impl Trace {
         self.under_way > 0
     }
 
-    /// A request leaves the last-level cache of `host`; `core` asked for it. Gives it a name if it is to be traced.
-    pub fn begin(&mut self, host: ComponentId, core: Option<u16>, message: &mut Message) {
+    /// A request leaves the last-level cache of `host`, which is at `place`; `core` asked for it. Gives it a name if it
+    /// is to be traced.
+    pub fn begin(&mut self, host: ComponentId, core: Option<u16>, place: Place, message: &mut Message) {
         let is_persist = message.cause.is_persist() && is_pm(message.line);
         self.persists += u64::from(is_persist && self.region.is_some());
         let is_selected = match self.selection {
@@ -213,8 +216,7 @@ impl Trace {
         }
         self.has_begun = true;
         self.add(host, core, message, Vec::new());
-        let core = core.map_or(Place::Anywhere, Place::Core);
-        self.show(host, core, message);
+        self.show(host, core.map_or(place, Place::Core), message);
     }
 
     /// A component's own request begins, which is called so. Gives it a name if it is to be traced.

@@ -75,6 +75,8 @@ described! {
         SnoopedInWriteBack = coherence::WITH_DATA,
         /// Between sockets: a copy that others may have too.
         GrantShared = coherence::WITH_DATA,
+        /// Between sockets: the same, out of another socket's caches and not out of memory.
+        GrantForwarded = coherence::WITH_DATA,
         /// Between sockets: the only copy, equal to memory.
         GrantExclusive = coherence::WITH_DATA,
         /// Between sockets: the only copy, newer than memory.

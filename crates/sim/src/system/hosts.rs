@@ -2,7 +2,7 @@
 
 use super::System;
 use super::component::AnyComponent;
-use crate::host::{Host, RegionBoundary};
+use crate::host::{Host, RegionBoundary, SocketPlan};
 use crate::kernel::{ComponentId, Context};
 
 impl System {
@@ -17,6 +17,11 @@ impl System {
     /// The names of the hosts.
     pub fn host_names(&self) -> impl Iterator<Item = &str> {
         self.hosts.iter().map(|id| self.names[id.0 as usize].as_str())
+    }
+
+    /// What lies where in the hosts that have several sockets.
+    pub fn socket_plans(&self) -> Vec<(ComponentId, SocketPlan)> {
+        self.hosts.iter().zip(self.hosts()).filter_map(|(id, host)| Some((*id, host.socket_plan()?))).collect()
     }
 
     /// The hosts.

@@ -1,9 +1,9 @@
 //! A trace of single requests ([`crate::kernel::trace`]) as people look at it: tracks with slices, for the Perfetto
 //! viewer and as JSON.
 //!
-//! Each component is a group of tracks: cores and the last-level cache of a host, its bridge, each direction of a link,
-//! the ports and the persist buffer of a switch, the queue and the banks of a device. Slices of one track that overlap
-//! lie in lanes below each other. A request's slices are joined by a flow; that of a drain goes on from those of the
+//! Each component is a group of tracks: cores, last-level caches and home agents of a host, its bridge, each direction
+//! of a link, the ports and the persist buffer of a switch, the queue and the banks of a device. Slices of one track
+//! that overlap lie in lanes below each other. A request's slices are joined by a flow; that of a drain goes on from those of the
 //! writes that it drains.
 
 mod perfetto;
@@ -12,8 +12,9 @@ mod protobuf;
 use serde_json::{Value, json};
 
 use crate::address_map::is_pm;
+use crate::host::SocketPlan;
 use crate::kernel::trace::{Doing, Place, Slice, Trace, TracedRequest};
-use crate::kernel::{ComponentId, Wires};
+use crate::kernel::{ComponentId, PortId, Wires};
 use crate::message::RequestName;
 use crate::message::{Cause, Stage};
 use crate::time::Time;
@@ -24,12 +25,20 @@ pub struct Timeline {
     trace: Trace,
     components: Vec<String>,
     wires: Wires,
+    /// What lies where in the hosts that have several sockets.
+    sockets: Vec<(ComponentId, SocketPlan)>,
 }
 
 impl Timeline {
     /// The timeline of `trace`, taken down in a system with these components.
     pub fn new(trace: Trace, components: &[String], wires: &Wires) -> Timeline {
-        Timeline { trace, components: components.to_vec(), wires: wires.clone() }
+        Timeline { trace, components: components.to_vec(), wires: wires.clone(), sockets: Vec::new() }
+    }
+
+    /// The same, in which these hosts have several sockets.
+    #[must_use]
+    pub fn with_sockets(self, sockets: Vec<(ComponentId, SocketPlan)>) -> Timeline {
+        Timeline { sockets, ..self }
     }
 
     /// What was taken down.
@@ -77,16 +86,43 @@ impl Timeline {
         &self.components[id.0 as usize]
     }
 
+    fn plan(&self, host: ComponentId) -> Option<&SocketPlan> {
+        self.sockets.iter().find(|(id, _)| *id == host).map(|(_, plan)| plan)
+    }
+
+    /// The socket at which a place of a host is, if it has several.
+    fn socket_of(&self, host: ComponentId, place: Place) -> Option<usize> {
+        let plan = self.plan(host)?;
+        match place {
+            Place::Socket(socket) => Some(usize::from(socket)),
+            Place::Core(core) => Some(usize::from(core) / plan.cores_each),
+            _ => None,
+        }
+    }
+
+    /// The socket to which a link leads that leaves a host by that port, if it is a link between sockets.
+    fn socket_behind(&self, host: ComponentId, port: PortId) -> Option<usize> {
+        let links = &self.plan(host)?.links;
+        links.iter().find(|(own, _)| *own == port).map(|(_, other)| *other)
+    }
+
     /// The track of a slice, within the group of its component.
     fn track(&self, slice: &Slice) -> String {
         match (slice.doing, slice.place) {
             (Doing::Stage(Stage::Core) | Doing::ToCore, Place::Core(core)) => format!("core {core}"),
             (Doing::Stage(Stage::Core) | Doing::ToCore, _) => "cores".to_owned(),
-            (Doing::Stage(Stage::Cache), _) => "last-level cache".to_owned(),
+            (Doing::Stage(Stage::Cache), place) => match self.socket_of(slice.component, place) {
+                Some(socket) => format!("last-level cache of socket {socket}"),
+                None => "last-level cache".to_owned(),
+            },
+            (Doing::Stage(Stage::HostBridge), Place::Socket(socket)) => format!("home agent of socket {socket}"),
             (Doing::Stage(Stage::HostBridge), _) => "bridge".to_owned(),
             (Doing::Stage(Stage::LinkWait | Stage::Link), Place::Port(port)) => {
                 let (peer, _) = self.wires.peer(slice.component, port);
-                format!("link to {}", self.component(peer))
+                match self.socket_behind(slice.component, port) {
+                    Some(socket) => format!("link to socket {socket}"),
+                    None => format!("link to {}", self.component(peer)),
+                }
             }
             (Doing::Stage(Stage::PersistBufferWait | Stage::PersistBufferAccess), _) => "persist buffer".to_owned(),
             (Doing::Stage(Stage::SwitchPipeline | Stage::Arbitration), Place::Port(port)) => format!("port {}", port.0),

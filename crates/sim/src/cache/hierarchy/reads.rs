@@ -1,12 +1,12 @@
 //! Reads of memory: requests that missed the last level, and what waits for room to do so.
 
 use super::writes::free_slot;
-use super::{Departure, Hierarchy, Outcome, Request, Served, Side, Want};
+use super::{Departure, Hierarchy, Outcome, Request, Served, Side, Source, Want};
 use crate::cache::array::State;
 use crate::cache::between::Blocked;
 use crate::cache::mshr::Room;
 use crate::line::{LineAddress, Version};
-use crate::message::{Flow, Message, Opcode, Stage, Tag};
+use crate::message::{Flow, Message, Opcode, RequestName, Stage, Tag};
 
 /// A request that missed the last level and waits for an MSHR, or for a write buffer for what it would evict.
 #[derive(Clone, Copy, Debug)]
@@ -22,16 +22,19 @@ impl Hierarchy {
         let line = self.reads[message.tag.0 as usize].take().expect("an answer belongs to a request");
         self.stats.read_completed(message, line);
         let in_last = if self.is_one_of_several {
-            let acknowledge = Message { opcode: Opcode::Acknowledge, ..message.clone() };
+            // The request is complete: what follows is no part of its time.
+            let request = RequestName::NONE;
+            let acknowledge = Message { opcode: Opcode::Acknowledge, request, ..message.clone() };
             self.departures.push(Departure { cycle: now, message: acknowledge });
             self.granted(message, line, now)
         } else {
             Some(self.arrived(message, line, now))
         };
+        let source = source_of(message.opcode);
         for request in self.mshrs.resolve(line, now) {
             match in_last {
                 Some(in_last) if self.suffices(&request, in_last) => {
-                    served.extend(told(self.serve_from_last(request, in_last, now, true)));
+                    served.extend(told(self.serve_from_last(request, in_last, now, source)));
                 }
                 _ => self.ask_memory(BlockedRead { request, missed: now }, now),
             }
@@ -69,13 +72,13 @@ impl Hierarchy {
     }
 
     /// Serves a request whose line lies at `in_last` in the last level, and in none above it.
-    fn serve_from_last(&mut self, request: Request, in_last: usize, cycle: u64, is_from_memory: bool) -> Served {
+    fn serve_from_last(&mut self, request: Request, in_last: usize, cycle: u64, source: Source) -> Served {
         let last = self.shared.len() - 1;
         let ready = self.grant(&request, last, in_last, cycle) + self.way_back(last) + self.to_core(request.side);
         let version = self.fill_first_level(&request, in_last, ready);
         self.between.release(&request, ready);
         self.write_left(cycle);
-        Served { request, ready, version, is_from_memory }
+        Served { request, ready, version, source }
     }
 
     /// Asks memory at `cycle` for a line that may have been missed earlier: its latency runs from there.
@@ -124,7 +127,7 @@ impl Hierarchy {
             match self.find_sufficient(&request) {
                 // Another core's request has brought it meanwhile.
                 Some(in_last) => {
-                    served.extend(told(self.serve_from_last(request, in_last, cycle, false)));
+                    served.extend(told(self.serve_from_last(request, in_last, cycle, Source::Caches)));
                 }
                 None => self.ask_memory(read, cycle),
             }
@@ -139,10 +142,18 @@ impl Hierarchy {
         }
         for Blocked { request, level, missed } in self.between.take_blocked() {
             if let Outcome::Ready(ready, version) = self.descend(request, level, false, missed.max(now)) {
-                served.extend(told(Served { request, ready, version, is_from_memory: false }));
+                served.extend(told(Served { request, ready, version, source: Source::Caches }));
             }
         }
         self.prefetch();
+    }
+}
+
+/// What has sent an answer. The home agent of a line, which may be at another socket, says only what it had to ask.
+fn source_of(answer: Opcode) -> Source {
+    match answer {
+        Opcode::GrantForwarded | Opcode::GrantModified | Opcode::GrantUpgrade => Source::OtherCaches,
+        _ => Source::Memory,
     }
 }
 

@@ -60,8 +60,21 @@ pub struct Served {
     pub ready: u64,
     /// The version that they are.
     pub version: Version,
-    /// Whether memory has sent them for this request, or for one that it was merged with.
-    pub is_from_memory: bool,
+    /// What has sent them, for this request or for one that it was merged with.
+    pub source: Source,
+}
+
+/// What has sent a line to a core that missed it, or the right to write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The caches of the core's own socket.
+    Caches,
+    /// Memory.
+    Memory,
+    /// Memory whose home agent is at another socket.
+    OtherMemory,
+    /// Caches of another socket, which had the newest version or gave up theirs.
+    OtherCaches,
 }
 
 /// Names a flush or non-temporal store: the core that made it, and the core's own name for it.

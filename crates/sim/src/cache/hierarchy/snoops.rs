@@ -19,7 +19,7 @@ impl Hierarchy {
     pub(super) fn granted(&mut self, message: &Message, line: LineAddress, now: u64) -> Option<usize> {
         let last = self.shared.len() - 1;
         let state = match message.opcode {
-            Opcode::GrantShared => State::Shared,
+            Opcode::GrantShared | Opcode::GrantForwarded => State::Shared,
             Opcode::GrantModified => State::Modified,
             _ => State::Exclusive,
         };

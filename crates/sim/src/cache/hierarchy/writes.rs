@@ -72,13 +72,14 @@ impl Hierarchy {
         let write = self.writes[message.tag.0 as usize].take().expect("a completion belongs to a write");
         self.writes_under_way -= 1;
         // Where no other socket had the line dirty, nothing was written.
-        if write.carries != Carries::Nothing || message.version != Version(0) {
+        let is_written = write.carries != Carries::Nothing || message.version != Version(0);
+        if is_written {
             self.stats.write_completed(message, write.line);
             self.stats.pm_writes += u64::from(is_pm(write.line) && write.carries == Carries::Nothing);
         }
         self.log_completed(&write, now);
         if let Some(sites) = &mut self.persist_sites {
-            sites.completed(message.tag.0 as usize, &message.stack);
+            sites.completed(message.tag.0 as usize, is_written.then_some(&message.stack));
         }
         let cycle = now + self.acknowledge_latency();
         acknowledged.extend(write.acknowledge.into_iter().map(|by| Acknowledged { by, cycle }));
@@ -150,7 +151,7 @@ impl Hierarchy {
                 self.stats.clean_flushes += 1;
                 let origin = LatencyOrigin { begun: by.issued, looked_up: arrived + lookup };
                 let slot = self.ask_to_flush(line, flush, origin, cycle);
-                self.note_served(by, line, persist_sites::Served::Clean { waits: bus.is_none() });
+                self.note_served(by, line, persist_sites::Served::Sent(slot));
                 if let Some(bus) = bus {
                     return Some(cycle + bus + self.acknowledge_latency());
                 }

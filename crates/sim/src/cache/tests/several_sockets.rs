@@ -330,7 +330,11 @@ impl World {
             Opcode::SnoopShare | Opcode::SnoopInvalidate => {
                 self.sockets[socket].caches.snoop(message, self.now);
             }
-            Opcode::GrantShared | Opcode::GrantExclusive | Opcode::GrantModified | Opcode::GrantUpgrade => {
+            Opcode::GrantShared
+            | Opcode::GrantForwarded
+            | Opcode::GrantExclusive
+            | Opcode::GrantModified
+            | Opcode::GrantUpgrade => {
                 let mut served = Vec::new();
                 self.sockets[socket].caches.data_arrived(&message, self.now, &mut served);
                 self.serve(socket, served);

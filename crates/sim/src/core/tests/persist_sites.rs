@@ -26,7 +26,7 @@ fn sites(mut bench: Bench, lines: u64) -> (Vec<PersistSite>, Bench) {
     }
     bench.log_sites();
     bench.end();
-    (bench.host().persist_sites().expect("they are asked for").sites().to_vec(), bench)
+    (bench.host().persist_sites().next().expect("they are asked for").sites().to_vec(), bench)
 }
 
 fn cycles(ps: u64) -> u64 {
@@ -96,7 +96,7 @@ fn s1105_no_instant_of_a_core_is_charged_twice() {
     (0..2).for_each(|number| bench.warm(0, line(number), Want::Own));
     bench.log_sites();
     let end = bench.end();
-    let sites = bench.host().persist_sites().expect("they are asked for").sites();
+    let sites = bench.host().persist_sites().next().expect("they are asked for").sites();
     let stall: u64 = sites.iter().map(|site| cycles(site.stall.sum().as_ps())).sum();
     let waited: u64 = sites.iter().map(|site| cycles(site.waited_ps)).sum();
     assert!(stall > end, "both fences commit early, and their stalls overlap");
@@ -214,6 +214,6 @@ fn s1112_nothing_is_counted_while_time_does_not_count() {
     bench.log_sites();
     bench.pause_sites();
     bench.end();
-    let sites = bench.host().persist_sites().expect("they are asked for").sites();
+    let sites = bench.host().persist_sites().next().expect("they are asked for").sites();
     assert!(sites.iter().all(|site| site.lines + site.persists.count() + site.executions + site.waited_ps == 0));
 }

@@ -197,7 +197,6 @@ impl Simulation {
     /// # Errors
     /// As [`Simulation::run`].
     pub fn run_traced(mut self, trace: Trace, progress: &Progress) -> Result<Timeline, SimulationError> {
-        self.needs_one_socket("a timeline")?;
         self.trace(trace);
         loop {
             self.look(progress)?;
@@ -214,7 +213,8 @@ impl Simulation {
                 }
                 if is_over || is_at_end {
                     let trace = self.system.take_trace().expect("it is there");
-                    return Ok(Timeline::new(trace, self.system.names(), self.system.wires()));
+                    let timeline = Timeline::new(trace, self.system.names(), self.system.wires());
+                    return Ok(timeline.with_sockets(self.system.socket_plans()));
                 }
             }
         }
