@@ -3,9 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use fencepost_sim::host::ThreadPlacement;
 use fencepost_sim::kernel::trace::{Doing, Place, Selection, Slice, Trace};
 use fencepost_sim::message::RequestName;
-use fencepost_sim::message::{Cause, Stage};
+use fencepost_sim::message::{Cause, Opcode, Stage};
+use fencepost_sim::record::{Event, ThreadId};
+use fencepost_sim::replay::simulation::Options;
 use fencepost_sim::replay::simulation::{Progress, Simulation};
 use fencepost_sim::switch::Scheme;
 use fencepost_sim::time::Time;
@@ -253,4 +256,86 @@ fn following_requests_changes_nothing() {
         .map(|slice| slice.until.since(slice.from).as_ps())
         .sum();
     assert_eq!(of_persists, latency.sum().as_ps(), "the slices of all persists sum to their latencies");
+}
+
+const TWO_SOCKETS: [&str; 5] = [
+    "core.count=2",
+    "sockets.count=2",
+    "socket_link.bandwidth_gb_per_s=68",
+    "socket_link.latency_ns=40",
+    "socket_link.credits=64",
+];
+
+/// Two threads, which store to the same lines, flush them and read them, one at each of two sockets.
+fn followed_over_sockets(scheme: Scheme, selection: Selection) -> Timeline {
+    let mut builder = ProgramBuilder::new();
+    let clock = builder.tick();
+    builder.event(0, &Event::ThreadCreate { clock, thread: ThreadId(1) });
+    for line in 0..LINES {
+        for thread in 0..2 {
+            builder.one(thread, Instruction::Store, persistent_line(line));
+            builder.one(thread, Instruction::Clwb, persistent_line(line));
+            builder.one(thread, Instruction::Sfence, 0);
+            builder.one(thread, Instruction::Store, persistent_line(line));
+            builder.one(thread, Instruction::Load, persistent_line((line + 1) % LINES));
+        }
+    }
+    let options = Options { threads: ThreadPlacement::Spread, ..options() };
+    let machine = machine("pcs-table1", &TWO_SOCKETS);
+    let simulation = Simulation::new(&machine, scheme, &[builder.finish().on_host()], options);
+    let timeline = simulation.and_then(|it| it.run_traced(Trace::new(selection, 100_000), &Progress::default()));
+    timeline.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Whether a message is on its way to other caches on behalf of a request, or back from them; until it leaves, the
+/// request itself waits.
+fn is_of_snoop(slice: &Slice) -> bool {
+    use Opcode::{SnoopInvalidate, SnoopShare, SnoopedDirty, SnoopedInWriteBack, SnoopedNothing};
+    let opcodes = [SnoopShare, SnoopInvalidate, SnoopedNothing, SnoopedDirty, SnoopedInWriteBack];
+    slice.message.is_some_and(|message| opcodes.contains(&message)) && slice.doing != Doing::Stage(Stage::HostBridge)
+}
+
+#[test]
+fn between_sockets_too_slices_follow_each_other_and_snoops_lie_beside_them() {
+    for scheme in Scheme::ALL {
+        let timeline = followed_over_sockets(scheme, Selection::Window(Time::ZERO, Time::from_ps(u64::MAX)));
+        let mut snooping = 0;
+        for (name, request) in (1..).map(RequestName).zip(timeline.trace().requests()) {
+            let (snoops, own): (Vec<_>, Vec<_>) = slices_of(&timeline, name).into_iter().partition(is_of_snoop);
+            let stack: Vec<_> = own.iter().filter(|slice| matches!(slice.doing, Doing::Stage(_))).collect();
+            assert!(stack.is_sorted_by(|one, next| one.until == next.from), "{scheme}: {stack:#?}");
+            assert_eq!(stack.last().map(|slice| slice.until), request.completed, "{scheme}: {request:?}");
+            // While others are asked, the request waits at the home agent.
+            let waits = |snoop: &Slice| {
+                own.iter().any(|slice| {
+                    slice.doing == Doing::Stage(Stage::HostBridge)
+                        && slice.from <= snoop.from
+                        && snoop.until <= slice.until
+                })
+            };
+            assert!(snoops.iter().all(waits), "{scheme}: {snoops:#?} beside {own:#?}");
+            snooping += usize::from(!snoops.is_empty());
+        }
+        assert!(snooping > 10, "{scheme}: {snooping} requests snoop");
+    }
+}
+
+#[test]
+fn a_timeline_names_the_sockets_between_which_a_request_goes() {
+    let timeline = followed_over_sockets(Scheme::Nopb, Selection::Window(Time::ZERO, Time::from_ps(u64::MAX)));
+    let json = timeline.to_json();
+    let requests = json["requests"].as_array().expect("they are a list");
+    let tracks = requests.iter().flat_map(|request| request["slices"].as_array().expect("they are a list"));
+    let tracks: Vec<_> = tracks.filter_map(|slice| slice["track"].as_str()).collect();
+    for track in [
+        "last-level cache of socket 0",
+        "last-level cache of socket 1",
+        "home agent of socket 0",
+        "link to socket 0",
+        "link to socket 1",
+        "bridge",
+    ] {
+        assert!(tracks.contains(&track), "{track}");
+    }
+    assert!(!tracks.contains(&"link to host0") && !tracks.contains(&"last-level cache"));
 }

@@ -4,7 +4,10 @@
 use super::*;
 use crate::address_space::PAGE_SHIFT;
 use crate::cache::array::State;
+use crate::cache::persist_sites::PersistSite;
 use crate::cache::stats::HierarchyStats;
+use crate::core::access_sites::{AccessSite, Origin};
+use crate::isa::micro_op::Operation;
 
 /// One way over the socket link: its latency, and how long a flit takes.
 const LATENCY: u64 = 160;
@@ -166,4 +169,104 @@ fn h1208_doubling_the_bandwidth_of_the_link_moves_the_knee_of_a_remote_stream() 
     let (narrow, wide) = (knee(narrow), knee(wide));
     // A line takes five slots of 17 bytes, so 40 and 20 cycles, and a read of one without others about 250 and 200.
     assert_eq!((narrow, wide), (7, 10));
+}
+
+/// The same program, whose sites are counted.
+fn run_by_site(script: Script) -> Bench {
+    let mut bench = Setup::machine(&SOCKETS).pins(&[0, 1]).run(script);
+    bench.log_sites();
+    bench.end();
+    bench
+}
+
+/// The flushes of the cores of a socket, in the order in which they came up.
+fn flush_sites(bench: &Bench, socket: usize) -> Vec<PersistSite> {
+    let sites = bench.host().persist_sites().nth(socket).expect("they are asked for").sites();
+    sites.iter().filter(|site| matches!(site.key.operation, Operation::Flush(_))).cloned().collect()
+}
+
+#[test]
+fn h1210_a_flush_that_writes_back_what_another_socket_has_is_a_persist_of_its_own_site() {
+    let mut script = threads(1);
+    script.run(0, &[store(RBX, RAX, of_second(0))]);
+    is_busy(&mut script, 1, 3000);
+    script.run(1, &[clflushopt(RBX, of_second(0)), clflushopt(RBX, of_second(1)), sfence()]);
+    let bench = run_by_site(script);
+    assert_eq!(flush_sites(&bench, 0).len(), 0);
+    let [dirty, clean] = &flush_sites(&bench, 1)[..] else { panic!("two flushes") };
+    assert_eq!((dirty.lines, dirty.clean, dirty.persists.count()), (1, 0, 1));
+    assert_eq!((clean.lines, clean.clean, clean.persists.count()), (1, 1, 0));
+    assert_eq!(dirty.persists.parts_ps(), counters(&bench, 1).persists.parts_ps());
+    // Both are asked for at once, and the one that is written comes back last.
+    assert!(dirty.fence_wait_ps > 0 && clean.fence_wait_ps == 0);
+}
+
+#[test]
+fn h1211_the_persists_of_all_sockets_sites_are_those_of_the_run() {
+    let mut script = threads(1);
+    for thread in 0..2 {
+        let own = |number| of_second(10 + 20 * u64::from(thread) + number);
+        for number in 0..3 {
+            script.run(thread, &[store(RBX, RAX, own(number)), clwb(RBX, own(number)), sfence()]);
+        }
+        script.run(thread, &[movntdq(RBX, own(8)), sfence()]);
+    }
+    let bench = run_by_site(script);
+    for socket in 0..2 {
+        let sites = bench.host().persist_sites().nth(socket).expect("they are asked for").sites();
+        let run = &counters(&bench, socket).persists;
+        let count: u64 = sites.iter().map(|site| site.persists.count()).sum();
+        let time: u64 = sites.iter().map(|site| site.persists.latency().sum().as_ps()).sum();
+        assert_eq!((count, time), (run.count(), run.latency().sum().as_ps()), "socket {socket}");
+        assert_eq!(count, 4, "socket {socket}");
+        let stalls: u64 = sites.iter().map(|site| site.stall.sum().as_ps()).sum();
+        assert_eq!(stalls, bench.core(socket).fence_stall.sum().as_ps(), "socket {socket}");
+    }
+}
+
+/// What a thread's own loads and stores got from where, in the order of the program: lines by the name of their origin.
+fn origins(bench: &Bench) -> Vec<Vec<(&'static str, u64)>> {
+    let sites = bench.host().access_sites().expect("they are asked for").sites();
+    let named = |site: &AccessSite| {
+        let lines = Origin::NAMES.into_iter().zip(site.lines).filter(|(_, lines)| *lines > 0).collect::<Vec<_>>();
+        let waits = Origin::NAMES.into_iter().zip(site.waits_ps).filter(|(_, wait_ps)| *wait_ps > 0);
+        assert!(waits.map(|(name, _)| name).eq(lines.iter().map(|(name, _)| *name)), "{site:?}");
+        lines
+    };
+    sites.iter().filter(|site| site.key.block != 0).map(named).collect()
+}
+
+#[test]
+fn h1212_a_load_s_line_comes_from_its_own_memory_or_the_other_s_or_from_the_other_s_caches() {
+    let mut script = threads(1);
+    script.run(1, &[load(RAX, RBX, of_second(0))]);
+    is_busy(&mut script, 0, 3000);
+    script.run(0, &[load(RAX, RBX, of_second(1))]);
+    let memories = origins(&run_by_site(script));
+    assert!(memories.contains(&vec![("pm", 1)]) && memories.contains(&vec![("other_pm", 1)]), "{memories:?}");
+    let mut script = threads(1);
+    script.run(0, &[store(RBX, RAX, of_second(0))]);
+    is_busy(&mut script, 1, 3000);
+    script.run(1, &[load(RAX, RBX, of_second(0))]);
+    let caches = origins(&run_by_site(script));
+    assert!(caches.contains(&vec![("other_pm", 1)]) && caches.contains(&vec![("other_caches", 1)]), "{caches:?}");
+}
+
+#[test]
+fn h1213_a_store_that_takes_the_other_copy_away_waits_for_the_other_caches() {
+    let mut script = threads(1);
+    script.run(0, &[load(RAX, RBX, of_second(0))]);
+    is_busy(&mut script, 1, 3000);
+    script.run(1, &[load(RAX, RBX, of_second(0))]);
+    is_busy(&mut script, 1, 3000);
+    script.run(1, &[store(RBX, RAX, of_second(0))]);
+    let bench = run_by_site(script);
+    let found = origins(&bench);
+    assert!(found.contains(&vec![("other_caches", 1)]), "{found:?}");
+    let sites = bench.host().access_sites().expect("they are asked for").sites();
+    let store = sites.iter().find(|site| site.key.is_store && site.key.block != 0).expect("it stores");
+    assert_eq!(store.lines.iter().sum::<u64>(), 1);
+    // Its ownership is fetched while it waits for its turn.
+    let snoop_ps = 250 * (REQUEST + LOOKUP + SNOOP + ANSWER);
+    assert!((snoop_ps / 2..2 * snoop_ps).contains(&store.wait_ps()), "{store:?}");
 }
