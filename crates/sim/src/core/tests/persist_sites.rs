@@ -26,7 +26,8 @@ fn sites(mut bench: Bench, lines: u64) -> (Vec<PersistSite>, Bench) {
     }
     bench.log_sites();
     bench.end();
-    (bench.host().persist_sites().next().expect("they are asked for").sites().to_vec(), bench)
+    let found = bench.host().persist_sites().next().expect("they are asked for").sites().to_vec();
+    (found, bench)
 }
 
 fn cycles(ps: u64) -> u64 {
