@@ -185,16 +185,6 @@ def test_the_simulation_is_as_close_as_the_page_says() -> None:
     cxl_few = [
         row for row in set_points() if re.match(rf"2a, {CXL}, .* [123] threads?$", row["condition"])
     ]
-    remote = [
-        row for row in held_out() if re.match(rf"1b, {REMOTE}, .* ([4-9]|10) ", row["condition"])
-    ]
-    same = [
-        one
-        for one in held
-        if (one.point.series.group, one.point.series.memory) == ("1b", REMOTE)
-        and one.point.threads >= 4
-    ]
-    assert len(remote) == len(same)
     fast = [off(row) for row in points() if row["condition"].startswith(f"1b, {CXL}, socket 1")]
     copies = [
         of(f"1b, {CXL}, socket {socket}, 1 thread", "copy bandwidth", MEASURED) for socket in (1, 0)
@@ -206,7 +196,6 @@ def test_the_simulation_is_as_close_as_the_page_says() -> None:
         f"is {nulls[0]} % off where it is fitted to the same rows as the machine, and {nulls[1]} %",
         f"The {len(set_points())} rows of the calibrated groups are worse than the held-out ones: "
         f"{mean_off(set_points())} % on average, and {mean_off(cxl_few)} % for plain CXL memory",
-        f"({100 * null_model().mean_error(same):.1f} against {mean_off(remote)} %)",
         f"App-Direct is up to {100 * max(fast):.0f} % too fast",
         f"(one thread copies {copies[0]:.1f} GB/s in a pool, and {copies[1]:.1f} from socket 0)",
     )
@@ -216,13 +205,16 @@ def test_a_single_length_is_off_by_what_the_page_says() -> None:
     page = (DOCS / "streamer-claims.md").read_text(encoding="utf-8")
     after = page.partition("| a usual length off its mean, % |\n")[2].partition("\n\n")[0]
     offs = [float(line.strip("| ").split(" | ")[-1]) for line in after.splitlines()[1:]]
-    assert len(offs) == 12
-    changes = [abs(off(row)) for row in data() if "twice the arrays" in row["condition"]]
-    assert len(changes) == 12 and max(changes) < 0.02
+    assert len(offs) == 24
+    doubled = [row["difference"] for row in data() if "twice the arrays" in row["condition"]]
+    changes = [abs(float(change.rstrip("%"))) for change in doubled]
+    assert len(changes) == 24
+    [large] = [change for change in changes if change > 2]
     assert_says(
         "docs/stream.md",
         f"A single length is up to {max(offs):.1f} % off its mean",
-        "means over five lengths change by less than 2 %",
+        "23 of 24 means over five lengths change by less than 2 %",
+        f"the other by {large} %",
     )
 
 
