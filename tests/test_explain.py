@@ -389,8 +389,8 @@ def test_sites_of_two_sockets_add_up(fft_record: Path, persist: str) -> None:
         for access in found["accesses"]:
             origins = access["schemes"].get(run["scheme"], {"origins": {}})["origins"]
             lines.update({name: origin["lines"] for name, origin in origins.items()})
-        # Each thread reads what the other has written, and memory of both sockets.
-        assert lines["other_caches"] > 0 and lines["dram"] > 0 and lines["other_dram"] > 0
+        # Each thread reads what the other has written, and PM through both home agents.
+        assert min(lines[name] for name in ("other_caches", "pm", "other_pm")) > 0, lines
         assert lines["caches"] == 0
 
 

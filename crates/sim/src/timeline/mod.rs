@@ -3,8 +3,8 @@
 //!
 //! Each component is a group of tracks: cores, last-level caches and home agents of a host, its bridge, each direction
 //! of a link, the ports and the persist buffer of a switch, the queue and the banks of a device. Slices of one track
-//! that overlap lie in lanes below each other. A request's slices are joined by a flow; that of a drain goes on from those of the
-//! writes that it drains.
+//! that overlap lie in lanes below each other. A request's slices are joined by a flow; that of a drain goes on from
+//! those of the writes that it drains.
 
 mod perfetto;
 mod protobuf;
