@@ -110,12 +110,11 @@ def _accesses(accesses: list[Document], top: int, width: int, origins_shown: int
         for of in one["schemes"].values()
         for name in of["origins"]
     )
-    waits_for = ("waits", "for") if crosses else ()
+    waits, for_what = (["waits"], ["for"]) if crosses else ([], [])
     columns = (
-        ("scheme", "accesses", *("lines from" for _ in memories), "waits", "of run"),
-        ("", "", *(MEMORIES[name] for name in memories), "in all", "time"),
+        ("scheme", "accesses", *("lines from" for _ in memories), "waits", "of run", *waits),
+        ("", "", *(MEMORIES[name] for name in memories), "in all", "time", *for_what),
     )
-    columns = tuple((*row, *waits_for[at : at + 1]) for at, row in enumerate(columns))
     origins = origins_shown if crosses else 0
     entries = [
         (
