@@ -413,7 +413,7 @@ def test_the_text_says_which_lines_wait_for_another_socket(
     machine = Machine("pcs-table1", "pcs-table1", TWO_SOCKETS)
     found = explain(machine, fft_record, schemes=["nopb"], threads="spread").document
     table = "\n".join(text.lines(found, 1000, 200)).partition("whose loads or stores waited")[2]
-    assert "other caches " in table and "other DRAM " in table
+    assert "other caches " in table and "other PM " in table
     alone = "\n".join(text.lines(explained, 1000, 200))
     assert "other " not in alone.partition("whose loads or stores waited")[2]
 
