@@ -1,27 +1,28 @@
 # Thin wrappers: what each step does is said where it is done.
-#   make setup   everything that the others need, once; needs no network the second time
-#   make profile counts anew what the compiler optimises the simulator by, and builds it by that (PROFILE=no: without)
-#   make demo    `fencepost demo`, which records an FFT and replays it under three schemes: out/demo/report.html
-#   make compare-speed BASE=COMMIT  how fast that commit and this one replay the same records, in turn
-#   make compare-results BASE=COMMIT  which results differ from those of that commit's simulator
-#   make reproduce  the persistent CXL switch study, published against ours: docs/pcs.md
+#   make demo    sets up, then `fencepost demo`, which records an FFT and replays it under three schemes: out/demo/report.html
+#   make setup   what recording and replaying need, once; says first how long it takes. What else a command needs is built when it first needs it
+#   make fetch   what `setup`, `test` and `lint` fetch from package indices: they need no network afterwards
+#   make fast    the simulator optimised as a whole and by a profile, in the place of the quick one that `setup` builds
 #   make test    the tests, but for those that take long
 #   make slow-tests  those
 #   make loom    every interleaving of what the processes of a transport share; part of slow-tests
 #   make tsan    the same under ThreadSanitizer, where it is installed; part of slow-tests
-#   make lint    formatters, linters and types
+#   make lint    formatters, linters, types, and checks of style
 #   make fuzz    a minute for each fuzz target
 #   make bench   speed and cost: out/bench.json
+#   make compare-speed BASE=COMMIT  how fast that commit and this one replay the same records, in turn
+#   make compare-results BASE=COMMIT  which results differ from those of that commit's simulator
 #   make docs    the pages as a site with search: out/site/index.html (fails for a link to nothing)
-#   make wheel   a wheel that needs no compilers where it is installed: out/wheel
+#   make wheel   a wheel that needs no compilers where it is installed, in about seven minutes: out/wheel
 #   make wheel-tests  that wheel in an empty environment without compilers, as a new user would use it
 #   make sdist   the committed sources as a package: out/wheel
 #   make sdist-tests  the same of that package, which is compiled for it: ten minutes
 #   make validate published figures against ours: docs/validation.md (fails while one is unexplained)
+#   make reproduce  the persistent CXL switch study, published against ours: docs/pcs.md
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: docs wheel wheel-tests sdist sdist-tests loom tsan compare-speed setup set-up profile demo reproduce test rust-tests python-tests-a python-tests-b recorder-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests ignored-rust-tests many-cases-rust-tests lint fuzz bench validate compare-results clean workloads measure
+.PHONY: demo setup setup-tests setup-dev fetch fetch-rust fetch-engine fast recorder recorder-aarch64 workloads measure channel checked test rust-tests python-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests ignored-rust-tests many-cases-rust-tests loom tsan lint fuzz bench validate docs wheel wheel-tests sdist sdist-tests compare-results compare-speed reproduce clean
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -29,71 +30,101 @@ BIN = .venv/bin
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 STAMPS = build/stamps
 
-# --- setup ---------------------------------------------------------------------------------
-
-# Much of what compiles the simulator keeps one core busy.
-setup: $(STAMPS)/packages
-	@$(MAKE) --no-print-directory --jobs=2 set-up
-
-set-up: $(STAMPS)/core $(STAMPS)/recorder workloads measure $(STAMPS)/channel
-
-$(STAMPS)/packages: setup/packages.txt setup/install-packages
-	@setup/install-packages
-	@setup/check-toolchain
-	@mkdir -p $(@D) && touch $@
-
-# Whole or not at all: a half-filled .venv is not mistaken for a finished one.
-$(STAMPS)/python: requirements.lock $(STAMPS)/packages
-	@echo "setup: Python environment in .venv"
-	@rm -rf .venv && $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@touch $@
-
-CORE_SOURCES = $(shell find crates/sim crates/checker crates/reclaim crates/python -name '*.rs' -o -name Cargo.toml) \
-	Cargo.toml Cargo.lock pyproject.toml python/data/scripts/fencepost
-
-# For each compiler and lock file once, not at each change of a source: `make profile` counts anew.
-PROFILED := $(STAMPS)/profile-$(shell rustc -vV 2>/dev/null | cksum | cut -d ' ' -f 1)
-
-# What it is counted on.
-ifneq ($(PROFILE),no)
-$(PROFILED): | $(STAMPS)/recorder workloads measure
+# Where the home folder cannot be written, what is kept between builds is kept here.
+CARGO_FOLDER = $${CARGO_HOME:-$$HOME/.cargo}
+ifeq ($(shell [ -w "$(CARGO_FOLDER)" ] || { ! [ -e "$(CARGO_FOLDER)" ] && [ -w "$$HOME" ]; } && echo yes),)
+export CARGO_HOME = $(CURDIR)/build/home/cargo
+endif
+ifeq ($(shell [ -w "$$HOME" ] && echo yes),)
+export XDG_CACHE_HOME = $(CURDIR)/build/home/cache
 endif
 
-$(PROFILED): Cargo.lock setup/profile setup/train.py | $(STAMPS)/python
-	@PROFILE=$(PROFILE) setup/profile
+# --- setup ---------------------------------------------------------------------------------
+
+setup:
+	@$(PYTHON) setup/steps.py demo
+
+setup-tests:
+	@$(PYTHON) setup/steps.py tests
+
+setup-dev:
+	@$(PYTHON) setup/steps.py dev
+
+fetch:
+	@$(PYTHON) setup/steps.py --fetch dev
+
+# Of other systems' crates nothing.
+fetch-rust:
+	cargo fetch --quiet --locked --target $(HOST)
+
+fetch-engine:
+	cargo fetch --quiet --locked --target $(HOST) --manifest-path recorder/engine/Cargo.toml
+
+# Whole or not at all: a half-filled .venv is not mistaken for a finished one.
+$(STAMPS)/python: setup/uv.lock setup/setup.lock
+	rm -rf .venv && $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r setup/uv.lock
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r setup/setup.lock
+	@mkdir -p $(@D) && touch $@
+
+$(STAMPS)/python-tests $(STAMPS)/python-dev: $(STAMPS)/python-%: setup/%.lock $(STAMPS)/python
+	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r $<
 	@touch $@
 
-profile:
-	@rm -f $(PROFILED) $(STAMPS)/core
-	@$(MAKE) --no-print-directory $(STAMPS)/core
+CORE_SOURCES = $(shell find $(filter-out crates/channel,$(wildcard crates/*)) -name '*.rs' -o -name Cargo.toml) \
+	Cargo.toml Cargo.lock pyproject.toml python/data/scripts/fencepost
 
-$(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python $(PROFILED) setup/core setup/with-profile setup/rustc-flag
-	@echo "setup: the simulator (Rust, release)"
-	@setup/core
+# Pip says where the package is, and has maturin build what is compiled.
+$(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
 RECORDER_SOURCES = $(shell find recorder -type f)
 
-$(STAMPS)/recorder: $(RECORDER_SOURCES) $(STAMPS)/packages
-	@echo "setup: the recorder and its engine"
-	@recorder/build
-	@touch $@
+$(STAMPS)/recorder $(STAMPS)/recorder-aarch64: $(STAMPS)/%: $(RECORDER_SOURCES)
+	recorder/build $*
+	@mkdir -p $(@D) && touch $@
+
+build/workloads/fft: workloads/fft.c $(wildcard workloads/*.h workloads/common/*.h) workloads/Makefile
+	$(MAKE) --silent --no-print-directory -C workloads ../$@
+
+# --- what commands build when they first need it (python/fencepost/built.py) ------------------
+
+recorder: $(STAMPS)/recorder
+recorder-aarch64: $(STAMPS)/recorder-aarch64
+
+workloads:
+	@$(MAKE) --silent --no-print-directory -C workloads
+
+measure:
+	@$(MAKE) --silent --no-print-directory -C measure
+	@$(MAKE) --silent --no-print-directory -C workloads/stream
+
+channel: $(STAMPS)/channel
 
 CHANNEL_SOURCES = $(shell find crates/channel crates/pacing -name '*.rs' -o -name Cargo.toml -o -name '*.h') \
 	Cargo.toml Cargo.lock
 
-$(STAMPS)/channel: $(CHANNEL_SOURCES) $(STAMPS)/packages setup/channel setup/rustc-flag
-	@echo "setup: the preloaded transport (Rust, release)"
-	@setup/channel
+$(STAMPS)/channel: $(CHANNEL_SOURCES) setup/channel
+	setup/channel quick
+	@mkdir -p $(@D) && touch $@
+
+# --- fast ----------------------------------------------------------------------------------
+
+# For each compiler and lock file once, not at each change of a source.
+PROFILED := $(STAMPS)/profile-$(shell rustc -vV 2>/dev/null | cksum | cut -d ' ' -f 1)
+
+$(PROFILED): Cargo.lock setup/profile setup/train.py
+	@echo "fast: the simulator with counters, to optimise it by them"
+	@MAKEFLAGS= setup/profile
 	@touch $@
 
-workloads: $(STAMPS)/packages
-	@$(MAKE) --silent --no-print-directory -C workloads
-
-measure: $(STAMPS)/packages
-	@$(MAKE) --silent --no-print-directory -C measure
-	@$(MAKE) --silent --no-print-directory -C workloads/stream
+fast: setup workloads measure $(PROFILED)
+	@echo "fast: the simulator, optimised as a whole"
+	@MAKEFLAGS= PYO3_PYTHON=$(BIN)/python setup/with-profile cargo build --quiet --locked --release --package fencepost-python
+	@cp target/release/lib_core.so build/core.new && mv build/core.new python/fencepost/_core.abi3.so
+	@echo "fast: installed; \`make setup\` keeps it until a source changes"
 
 # --- demo ----------------------------------------------------------------------------------
 
@@ -104,62 +135,65 @@ demo: setup
 	else $(MAKE) --no-print-directory out/demo/report.html; fi
 	@echo "report: out/demo/report.html"
 
-# The program's age decides, not that of `workloads`, which looks at it each time.
-build/workloads/fft: | workloads
-
 out/demo/report.html: build/workloads/fft $(wildcard machines/*.toml) $(STAMPS)/recorder $(STAMPS)/core
-	$(BIN)/fencepost demo -o $(@D)
+	@$(BIN)/fencepost demo -o $(@D)
 
 # --- test ----------------------------------------------------------------------------------
 
-# The parts run side by side, the longest first: most of each keeps one core busy; what each says is printed when it is done.
-test: setup
+# Python's tests begin as soon as the simulator is there, while the tests of Rust are still compiled.
+test: setup-tests
 	@rm -rf $(REPORTS) && mkdir -p $(REPORTS)
-	$(MAKE) --no-print-directory --jobs=3 --output-sync=target python-tests-a rust-tests python-tests-b recorder-tests
+	@$(MAKE) --no-print-directory checked
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target rust-tests python-tests
 	@$(BIN)/python tests/slowest.py $(REPORTS)
 
-# How long each test took.
+# How long each part and each test took.
 REPORTS = build/tests
-PYTEST = $(BIN)/pytest --junitxml=$(REPORTS)/$@.xml
+TIMED = tests/timed $(REPORTS)/$@
 
-# Nothing is kept to build faster after a change, and random cases are few: `cargo test` has more of both. MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
+# The simulator that all tests run, with assertions and checks for overflow, and a package that has it.
+checked:
+	@mkdir -p $(REPORTS)
+	@MAKEFLAGS= $(TIMED) cargo build --quiet --locked --package fencepost-python
+	@rm -rf build/checked && mkdir -p build/checked/fencepost
+	@ln -s $(addprefix $(CURDIR)/,$(filter-out %.so,$(wildcard python/fencepost/*))) build/checked/fencepost
+	@cp target/debug/lib_core.so build/checked/fencepost/_core.abi3.so
+
+# Files go to two workers, those that took long first.
+WORKERS = 2
+PYTEST = PYTHONPATH=$(CURDIR)/build/checked $(TIMED) $(BIN)/pytest --junitxml=$(REPORTS)/$@.xml --numprocesses $(WORKERS) --dist loadfile
+
+# Random cases are few: `cargo test` has more. MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
 rust-tests:
 	@mkdir -p $(REPORTS)
-	@MAKEFLAGS= CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=never PROPTEST_CASES=64 cargo test --locked --workspace --exclude fencepost-python --tests -- --quiet >$(REPORTS)/$@.txt 2>&1 || { cat $(REPORTS)/$@.txt; exit 1; }
+	@MAKEFLAGS= CARGO_TERM_COLOR=never PROPTEST_CASES=64 $(TIMED) cargo test --locked --workspace --exclude fencepost-python --tests -- --quiet >$(REPORTS)/$@.txt 2>&1 || { cat $(REPORTS)/$@.txt; exit 1; }
 	@grep '^test result' $(REPORTS)/$@.txt
 
-# In two parts that take about as long.
-python-tests-a:
-	$(PYTEST) tests/test_[a-o]*.py -m "not slow"
-
-python-tests-b:
-	$(PYTEST) tests/test_[!a-o]*.py -m "not slow"
-
-recorder-tests:
-	$(PYTEST) tests/recorder tests/recorder_aarch64 -m "not slow"
+python-tests:
+	@$(PYTEST) -m "not slow"
 
 # What `make test` leaves out, or a part of it: SLOW="slow and not exhaustive". The checker's largest bounds take 4.3 GiB of memory, and want 5.8 to be free.
 SLOW = slow
 # K/N: of those in Python every N-th, from the K-th on.
 PART = 0/1
-slow-tests: setup
+slow-tests: setup-tests checked
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target slow-primitives-tests slow-python-tests slow-rust-tests
 
 # Every power cut of every combination of structure, flush and log.
 slow-primitives-tests:
-	$(PYTEST) tests/test_primitives.py tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
+	@$(PYTEST) tests/test_primitives.py tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
 
 slow-python-tests:
-	$(PYTEST) --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
+	@$(PYTEST) --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
 
 slow-rust-tests: ignored-rust-tests many-cases-rust-tests loom tsan
 
 # The same packages each time: cargo would build them anew with fewer of their features.
 ignored-rust-tests:
-	MAKEFLAGS= CARGO_INCREMENTAL=0 cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
+	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
 
 many-cases-rust-tests:
-	MAKEFLAGS= CARGO_INCREMENTAL=0 PROPTEST_CASES=1000 cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- c501 c601 whatever_agents
+	MAKEFLAGS= PROPTEST_CASES=1000 cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- c501 c601 whatever_agents
 
 # Every interleaving of what processes share. Atomics are others then, so nothing is shared with other builds.
 loom:
@@ -179,7 +213,7 @@ endif
 
 C_SOURCES = $(shell find recorder workloads measure experiments/persist experiments/pcs tests/waits tests/channel crates/channel/include -name '*.c' -o -name '*.h' -o -name '*.cpp')
 
-lint: setup
+lint: setup-dev
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	$(BIN)/ruff check
@@ -205,9 +239,10 @@ fuzz:
 
 # --- bench ---------------------------------------------------------------------------------
 
-# Of what was changed since the profile was made nothing would be known.
-bench: setup
-	@[ -z "$$(find $(CORE_SOURCES) -newer $(PROFILED))" ] || $(MAKE) --no-print-directory profile
+# By a profile of these sources: of what was changed since it was made nothing would be known.
+bench: setup-tests
+	@[ -z "$$(find $(CORE_SOURCES) -newer $(PROFILED) 2>&1)" ] || rm -f $(PROFILED)
+	@$(MAKE) --no-print-directory fast
 	$(BIN)/python -m fencepost.bench out/bench.json
 
 # --- validate ------------------------------------------------------------------------------
@@ -218,7 +253,7 @@ validate: setup
 # --- docs ----------------------------------------------------------------------------------
 
 # Made anew: a page that is gone is gone there too.
-docs: setup
+docs: setup-dev
 	@rm -rf out/site
 	@$(BIN)/python docs/site/assemble.py build/site
 	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -d build/site-doctrees -c docs/site build/site out/site
@@ -227,7 +262,7 @@ docs: setup
 # --- wheel ---------------------------------------------------------------------------------
 
 # For whoever has no compilers; it says on which Linux it runs.
-wheel: setup
+wheel: setup-dev
 	$(BIN)/python setup/backend.py wheel out/wheel
 
 # TRY=python3.10: with another Python than ours.
@@ -235,7 +270,7 @@ TRY = $(BIN)/python
 wheel-tests: wheel
 	setup/try-package out/wheel/fencepost-*.whl $(TRY)
 
-sdist: setup
+sdist: setup-dev
 	$(BIN)/python setup/backend.py sdist out/wheel
 
 # Compiles everything, as `pip install` of the sources does.
@@ -244,11 +279,11 @@ sdist-tests: sdist
 
 # --- compare-results -----------------------------------------------------------------------
 
-compare-results: setup
+compare-results: setup-tests
 	@$(BIN)/python -m tests.compare_results "$(BASE)"
 
 # The machine should have nothing else to do meanwhile.
-compare-speed: setup
+compare-speed: setup-tests
 	@$(BIN)/python -m tests.compare_results.speed "$(BASE)"
 
 # --- reproduce -----------------------------------------------------------------------------

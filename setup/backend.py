@@ -20,6 +20,8 @@ from typing import Any
 
 import maturin
 
+import system
+
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "wheel"
 BYTES_MAX = 60 << 20
@@ -54,8 +56,8 @@ def build_wheel(
     _check_tools()
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
-    for build in ("recorder/build", "setup/channel"):
-        _run(ROOT / build)
+    _run(ROOT / "recorder/build")
+    _run(ROOT / "setup/channel", "release")
     for folder in ("measure", "workloads/stream"):
         _run("make", "--silent", "-C", ROOT / folder)
     _python("wheel", "unpack", "--dest", WORK / "tree", _plain_wheel())
@@ -95,17 +97,10 @@ def build_sdist(sdist_directory: str, config_settings: Settings = None) -> str:
 
 
 def _check_tools() -> None:
-    """Ends with a line for what is missing of the system's packages, and one for Rust."""
-    checks = (["setup/install-packages", "--say"], ["setup/check-toolchain"])
-    environment = os.environ | {"PYTHON": sys.executable}
-    said = [
-        subprocess.run(
-            check, check=False, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True
-        )
-        for check in checks
-    ]
-    if any(one.returncode for one in said):
-        raise SystemExit("".join(one.stderr for one in said).strip())
+    """Ends with a line for each kind of thing that is missing."""
+    complaints = system.complaints()
+    if complaints:
+        raise SystemExit("\n".join(f"setup: {line}" for line in complaints))
 
 
 def _plain_wheel() -> Path:
