@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import maturin
-
 import system
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,9 +1,10 @@
 """What `make setup` and its kin do: says what it will take, then runs the steps, two at a time.
 
-python3 setup/steps.py [--fetch] GROUP: groups are `demo` (record and replay), `tests` and `dev`; each has what those
-before it have. With --fetch it fetches what they need from package indices, and builds nothing. On a terminal the last
-line says what runs and for how long; in a pipe there is one line a step, when it is done. What the steps say is in
-build/logs; of one that fails the last lines are shown. Standard library only.
+python3 setup/steps.py [--fetch] GROUP: groups are `demo` (record and replay), `tests` and `dev`;
+each has what those before it have. With --fetch it fetches what they need from package indices,
+and builds nothing. On a terminal the last line says what runs and for how long; in a pipe there is
+one line a step, when it is done. What the steps say is in build/logs; of one that fails the last
+lines are shown. Standard library only.
 """
 
 import fcntl
@@ -39,23 +40,41 @@ class Step:
     disk_mb: int = 0
 
 
+_PYTHON = Step("Python environment", "build/stamps/python", "demo", (), 8, 75, 260)
+_TESTS = Step(
+    "packages of tests", "build/stamps/python-tests", "tests", (_PYTHON.name,), 3, 40, 130
+)
+_DEV = Step("developers' packages", "build/stamps/python-dev", "dev", (_TESTS.name,), 5, 70, 200)
+_RECORDER = Step("recorder", "build/stamps/recorder", "demo", (), 95, 35, 210)
+_AARCH64 = Step(
+    "recorder of AArch64 programs",
+    "build/stamps/recorder-aarch64",
+    "tests",
+    (_RECORDER.name,),
+    processor_seconds=8,
+    disk_mb=3,
+)
+_CORE = Step("simulator", "build/stamps/core", "demo", (_PYTHON.name,), 180, 20, 420)
+_FFT = Step("the demo's program", "build/workloads/fft", "demo", (), 1, 0, 1)
+_WORKLOADS = Step("example programs", "workloads", "tests", (_FFT.name,), 45, 0, 40)
 STEPS = (
-    Step("Python environment", "build/stamps/python", "demo", (), 8, 75, 260),
-    Step("simulator", "build/stamps/core", "demo", ("Python environment",), 180, 20, 420),
-    Step("recorder", "build/stamps/recorder", "demo", (), 95, 35, 210),
-    Step("the demo's program", "build/workloads/fft", "demo", (), 1, 0, 1),
-    Step("packages of tests", "build/stamps/python-tests", "tests", ("Python environment",), 3, 40, 130),
-    Step("recorder of AArch64 programs", "build/stamps/recorder-aarch64", "tests", ("recorder",), 8, 0, 3),
-    Step("example programs", "workloads", "tests", ("the demo's program",), 45, 0, 40),
-    Step("measuring programs", "measure", "tests", (), 6, 0, 10),
-    Step("channel", "channel", "tests", ("simulator",), 12, 0, 30),
-    Step("developers' packages", "build/stamps/python-dev", "dev", ("packages of tests",), 5, 70, 200),
-)  # fmt: skip
+    _PYTHON,
+    _CORE,
+    _RECORDER,
+    _FFT,
+    _TESTS,
+    _AARCH64,
+    _WORKLOADS,
+    Step("measuring programs", "measure", "tests", (_WORKLOADS.name,), 6, 0, 10),
+    Step("channel", "build/stamps/channel", "tests", (_CORE.name,), 12, 0, 30),
+    _DEV,
+)
 FETCHED = (
-    Step("Python environment", "build/stamps/python", "demo", (), 8, 75, 260),
+    _PYTHON,
     Step("sources of Rust", "fetch-rust", "demo", (), 2, 20, 120),
     Step("sources of the recorder's engine", "fetch-engine", "demo", (), 2, 35, 160),
-    *(step for step in STEPS if step.target.startswith("build/stamps/python-")),
+    _TESTS,
+    _DEV,
 )
 
 
@@ -114,7 +133,10 @@ def _announce(steps: list[Step], group: str) -> None:
     disk = sum(step.disk_mb for step in steps)
     if seconds >= 20:
         minutes = -(-seconds // 60)
-        _say(f"about {minutes:.0f} min on two processors; fetches up to {fetched} MB, takes {disk} MB of disk")
+        _say(
+            f"about {minutes:.0f} min on two processors; fetches up to {fetched} MB, "
+            f"takes {disk} MB of disk"
+        )
     if (required or optional) and system.may_install():
         packages = required + optional
         _say(f"installs with apt-get: {' '.join(packages)}")

@@ -1,6 +1,7 @@
-"""What the system has of what Fencepost needs, and what to type for the rest. Standard library only.
+"""What the system has of what Fencepost needs, and what to type for the rest.
 
 python3 setup/system.py: says what is missing of what is required; exit code 1 if anything is.
+Standard library only.
 """
 
 import importlib.util
@@ -17,8 +18,8 @@ PACKAGES = Path(__file__).with_name("packages.txt")
 RUST_WANTED = (1, 95)
 PYTHON_WANTED = (3, 10)
 
-#: By the names that /etc/os-release has in ID and ID_LIKE: the column of packages.txt, and how one of
-#: them is installed.
+#: By the names that /etc/os-release has in ID and ID_LIKE: the column of packages.txt, and the
+#: command that installs packages.
 SYSTEMS = {
     "debian": (1, "apt-get install"),
     "fedora": (2, "dnf install"),
@@ -57,7 +58,8 @@ def install(packages: list[str], log: BinaryIO) -> None:
         return done.returncode == 0
 
     succeeds("apt-get", "-qq", "update")
-    # Together first, which is quicker; then one by one, so that one that cannot be had costs only itself.
+    # Together first, which is quicker; then one by one, so that one that cannot be had costs only
+    # itself.
     if not succeeds(*get, *packages):
         for package in packages:
             succeeds(*get, package)

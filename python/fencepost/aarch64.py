@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from fencepost.built import needed
 from fencepost.tree import WORKLOADS
 
 AARCH64_WORKLOADS = WORKLOADS / "aarch64"
@@ -12,6 +13,8 @@ AARCH64_WORKLOADS = WORKLOADS / "aarch64"
 
 def missing(program: Path) -> str | None:
     """Why a program of `AARCH64_WORKLOADS` cannot be recorded, and what to type; None if it can."""
+    if shutil.which("aarch64-linux-gnu-gcc") is not None:
+        needed(program)
     if not program.exists():
         return "not built for AArch64: install gcc-aarch64-linux-gnu, then type: make workloads"
     if shutil.which("qemu-aarch64") is None:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from fencepost._core import InputError
+from fencepost.built import AARCH64_PLUGIN, needed
 from fencepost.interruptions import held, signal_of, uninstall
 from fencepost.tree import RECORDER, TO_BUILD
 
 LAUNCHER = RECORDER / "fencepost-record"
+ELF_MACHINE, AARCH64 = 18, b"\xb7\x00"  # of the ELF header, in any byte order that we record
 OUR_FAILURE = 125
 TIME_TO_END_S = 10  # of a program that got a signal which is not always an end
 PARTIAL_SUFFIX = ".partial"  # of a record that is not sealed yet
@@ -26,6 +28,7 @@ def become(arguments: list[str], program: list[str], *, quiet: bool = False) -> 
     """
     if quiet:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _emulator_for(program[0])
     uninstall()
     try:
         os.execv(LAUNCHER, [str(LAUNCHER), *arguments, "--", *program])
@@ -72,6 +75,7 @@ def record_to(
     if folder is None:
         check_program(program[0], environment)
         make_folder(path)
+    _emulator_for(program[0])
     own = ["--starter", str(os.getpid()), *(["--temporary"] if is_temporary else [])]
     command = [str(LAUNCHER), *own, *arguments, "-o", str(path), "--", *program]
     recorder: subprocess.Popen[bytes] | None = None
@@ -105,6 +109,18 @@ def _end(recorder: subprocess.Popen[bytes], how: signal.Signals) -> None:
             if how != signal.SIGTERM:
                 recorder.terminate()
             recorder.wait()
+
+
+def _emulator_for(name: str) -> None:
+    """Builds what records AArch64 programs, if this is one."""
+    found = shutil.which(name)
+    try:
+        with Path(found or name).open("rb") as program:
+            head = program.read(ELF_MACHINE + 2)
+    except OSError:
+        return
+    if head[:4] == b"\x7fELF" and head[ELF_MACHINE:] == AARCH64 and shutil.which("qemu-aarch64"):
+        needed(AARCH64_PLUGIN)
 
 
 def _not_built() -> str:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from fencepost._core import InputError
+from fencepost.built import needed
 from fencepost.channel import configuration
-from fencepost.tree import CHANNEL, TO_BUILD
+from fencepost.tree import CHANNEL
 
 KEEPER = CHANNEL / "fencepost-channel-keeper"
 LIBRARY = CHANNEL / "libfencepost_channel.so"
@@ -131,8 +132,7 @@ class Held(Segment):
 def check_built() -> None:
     """Refuses to go on without the library and the keeper."""
     for file in (KEEPER, LIBRARY):
-        if not file.exists():
-            raise InputError(f"the transport is not built ({file} is missing); type: {TO_BUILD}")
+        needed(file)
 
 
 def path_of(name: str) -> Path:

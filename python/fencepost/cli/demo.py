@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fencepost import recording
-from fencepost._core import InputError
+from fencepost.built import needed
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.replay import Jobs, Quiet, compare
@@ -36,9 +36,7 @@ def demo(
     The program is an FFT on eight threads that persists its results, on a machine whose persistent
     memory is behind one CXL switch. It takes less than a minute.
     """
-    program = WORKLOADS / PROGRAM
-    if not program.exists():
-        raise InputError(f"{program} is missing; type: fencepost doctor")
+    program = needed(WORKLOADS / PROGRAM)
     new = [each for each in (folder, *folder.parents) if not each.exists()]
     outputs.check_folder("--output", folder)
     try:

@@ -11,11 +11,10 @@ from threading import Lock
 from typing import Any
 
 from fencepost import _core, recordings
-from fencepost._core import InputError
+from fencepost.built import needed
 from fencepost.rows.lab import Lab
 from fencepost.runs.cells import Cell
 from fencepost.runs.store import named
-from fencepost.tree import TO_BUILD
 
 _RECORDING = Lock()  # parts of a study may ask for one record side by side
 
@@ -54,9 +53,7 @@ class RecordedPrograms(ABC):
         return counted
 
     def _recorded(self, program: str, arguments: str) -> _core.Record:
-        binary = self.binary(program, arguments)
-        if not binary.exists():
-            raise InputError(f"{binary} is missing; type: {TO_BUILD}")
+        binary = needed(self.binary(program, arguments))
         # A folder keeps one record of each program.
         name = named(program.split()[0], arguments)
         lab = replace(self.lab, folder=self.lab.folder / "records" / name)

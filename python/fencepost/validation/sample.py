@@ -10,6 +10,7 @@ from typing import Any
 
 from fencepost import figures, recording
 from fencepost.arguments import DEFAULT_SAMPLE
+from fencepost.built import needed
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import FULL_DETAIL, Row, near
 from fencepost.runs.experiment import options, resolved
@@ -110,7 +111,7 @@ def _record(point: str, lab: Lab) -> Path:
     record = lab.folder / f"{'-'.join([program, *arguments]).replace(' ', '')}.fencepost"
     lab.log(f"recording {point}")
     with (lab.folder / "sample.out").open("w") as output:
-        recording.record_to(record, [], [str(WORKLOADS / program), *arguments], output)
+        recording.record_to(record, [], [str(needed(WORKLOADS / program)), *arguments], output)
     return record
 
 

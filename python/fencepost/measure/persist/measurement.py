@@ -10,9 +10,10 @@ from typing import Any
 
 from fencepost import __version__
 from fencepost._core import InputError
+from fencepost.built import needed
 from fencepost.measure import platform
 from fencepost.measure.persist.interval import Estimate, estimate
-from fencepost.tree import BUILD, TO_BUILD
+from fencepost.tree import BUILD
 
 Document = dict[str, Any]
 
@@ -93,9 +94,8 @@ def run(arguments: Sequence[str]) -> str:
 
 
 def check_built() -> None:
-    """Raises `InputError` if the program is not there."""
-    if not PROGRAM.exists():
-        raise InputError(f"{PROGRAM} is missing; type: {TO_BUILD}")
+    """Raises `InputError` if the program is not there and cannot be built."""
+    needed(PROGRAM)
 
 
 def read(text: str) -> Output:

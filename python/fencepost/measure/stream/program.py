@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fencepost._core import InputError
+from fencepost.built import needed
 from fencepost.measure.stream.memories import Place
 from fencepost.measure.stream.point import Point
-from fencepost.tree import BUILD, TO_BUILD
+from fencepost.tree import BUILD
 
 PROGRAM = BUILD / "measure" / "stream"
 
@@ -89,9 +90,8 @@ def read(text: str) -> Output:
 
 
 def check_built() -> None:
-    """Raises `InputError` if the program is not there."""
-    if not PROGRAM.exists():
-        raise InputError(f"{PROGRAM} is missing; type: {TO_BUILD}")
+    """Raises `InputError` if the program is not there and cannot be built."""
+    needed(PROGRAM)
 
 
 def about(libraries: Libraries) -> dict[str, str | None]:

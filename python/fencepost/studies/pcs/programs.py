@@ -12,8 +12,9 @@ from typing import Any
 
 from fencepost import documents, recording, recordings
 from fencepost._core import InputError
+from fencepost.built import needed
 from fencepost.rows.lab import Lab
-from fencepost.tree import EXPERIMENTS, TO_BUILD, WORKLOADS
+from fencepost.tree import EXPERIMENTS, WORKLOADS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -133,10 +134,7 @@ def record(program: Program, variant: str, lab: Lab, is_own: bool) -> Path:
 
 def _binary(program: Program, is_own: bool) -> Path:
     if is_own:
-        path = WORKLOADS / program.command[0]
-        if not path.exists():
-            raise InputError(f"{path} is missing; type: {TO_BUILD}")
-        return path
+        return needed(WORKLOADS / program.command[0])
     found = shutil.which(program.command[0])
     if found is None:
         raise InputError(f"{program.name}: {program.command[0]}: no such program")

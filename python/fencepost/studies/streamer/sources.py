@@ -10,14 +10,14 @@ from threading import Lock
 from typing import Any
 
 from fencepost import _core, recordings
-from fencepost._core import InputError
+from fencepost.built import needed
 from fencepost.measure.stream import program
 from fencepost.rows.lab import Lab
 from fencepost.runs.cells import Cell
 from fencepost.runs.experiment import options
 from fencepost.runs.store import named
 from fencepost.studies.streamer.replays import ON
-from fencepost.tree import BUILD, TO_BUILD
+from fencepost.tree import BUILD
 
 # A search evaluates rows of one record side by side.
 _RECORDING = Lock()
@@ -69,7 +69,4 @@ def _binary(name: str) -> Path:
     if name == STREAM:
         program.check_built()
         return program.PROGRAM
-    path = BUILD / "workloads" / name
-    if not path.exists():
-        raise InputError(f"{path} is missing; type: {TO_BUILD}")
-    return path
+    return needed(BUILD / "workloads" / name)

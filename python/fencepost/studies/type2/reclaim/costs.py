@@ -14,6 +14,7 @@ from typing import Any
 
 from fencepost import _core, documents, recordings
 from fencepost._core import InputError
+from fencepost.built import needed
 from fencepost.rows.lab import Lab
 from fencepost.runs.experiment import options, resolved
 from fencepost.schemes import VOLATILE
@@ -81,6 +82,8 @@ def work(lab: Lab, service: _core.Service, compressor: str) -> Work:
     file = lab.folder / f"pages-{hashlib.sha256(contents).hexdigest()[:12]}.bin"
     documents.write_whole(file, contents)
     binary = WORKLOADS / "page_work"
+    if not binary.exists() and not (WORKLOADS / "fft").exists():
+        needed(WORKLOADS / "fft")
     if not binary.exists():
         raise InputError(
             f"{binary} is missing: it needs liblz4-dev, liblzo2-dev, libzstd-dev and "
