@@ -166,7 +166,7 @@ PYTEST = PYTHONPATH=$(CURDIR)/build/checked $(TIMED) $(BIN)/pytest --junitxml=$(
 # Random cases are few: `cargo test` has more. MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
 rust-tests:
 	@mkdir -p $(REPORTS)
-	@MAKEFLAGS= CARGO_TERM_COLOR=never PROPTEST_CASES=64 $(TIMED) cargo test --locked --workspace --exclude fencepost-python --tests -- --quiet >$(REPORTS)/$@.txt 2>&1 || { cat $(REPORTS)/$@.txt; exit 1; }
+	@MAKEFLAGS= CARGO_TERM_COLOR=never PROPTEST_CASES=64 $(TIMED) cargo test --locked --workspace --tests -- --quiet >$(REPORTS)/$@.txt 2>&1 || { cat $(REPORTS)/$@.txt; exit 1; }
 	@grep '^test result' $(REPORTS)/$@.txt
 
 python-tests:
@@ -190,10 +190,10 @@ slow-rust-tests: ignored-rust-tests many-cases-rust-tests loom tsan
 
 # The same packages each time: cargo would build them anew with fewer of their features.
 ignored-rust-tests:
-	MAKEFLAGS= cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- --ignored
+	MAKEFLAGS= cargo test --quiet --locked --workspace --tests -- --ignored
 
 many-cases-rust-tests:
-	MAKEFLAGS= PROPTEST_CASES=1000 cargo test --quiet --locked --workspace --exclude fencepost-python --tests -- c501 c601 whatever_agents
+	MAKEFLAGS= PROPTEST_CASES=1000 cargo test --quiet --locked --workspace --tests -- c501 c601 whatever_agents
 
 # Every interleaving of what processes share. Atomics are others then, so nothing is shared with other builds.
 loom:
