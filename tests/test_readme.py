@@ -1,5 +1,5 @@
-"""The README's result is what `fencepost demo` gives now; its tables and pictures are those of the
-pages."""
+"""The README's result is what `fencepost demo` gives now; its tables, counts and pictures are those
+of the pages."""
 
 import json
 import re
@@ -93,6 +93,35 @@ def test_the_table_of_logs_is_that_of_its_page():
     without, one, two, _ = cheaper
     said = f"The redo log is {without} cheaper without a switch, {one} behind one and {two} behind"
     assert said in text
+
+
+# What README calls the transports of its table, and what docs/memchannel.md calls them.
+TRANSPORTS = {
+    "none": "none",
+    "fair queueing in switches": "switch_wfq",
+    "MemChannel's law": "memchannel",
+    "exact shares": "waterfill",
+}
+
+
+def test_the_table_of_transports_is_that_of_its_page():
+    text = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs" / "memchannel.md").read_text()
+    [head] = re.findall(r"^\| transport \| victim, GB/s .*$", page, re.MULTILINE)
+    places = [cells(head).index(what) for what in ("victim, GB/s", "mean latency, ns", "all, GB/s")]
+    table = text.partition("| transport | its GB/s | its latency | all, GB/s |\n")[2]
+    rows = [cells(line) for line in table.partition("\n\n")[0].splitlines()[1:]]
+    assert [name for name, *_ in rows] == list(TRANSPORTS)
+    for name, *numbers in rows:
+        [line] = re.findall(rf"^\| {TRANSPORTS[name]} \|.*$", page, re.MULTILINE)
+        own = [number.replace(",", "").removesuffix(" ns") for number in numbers]
+        assert own == [cells(line)[place] for place in places], name
+
+
+def test_it_counts_the_figures_of_the_switch_study_as_its_page_does():
+    page = (ROOT / "docs" / "pcs.md").read_text()
+    [count] = re.findall(r"^\*\*Of the published figures, (\d+ of \d+) hold", page, re.MULTILINE)
+    assert f"{count} published figures hold" in (ROOT / "README.md").read_text()
 
 
 def test_the_pictures_that_are_committed_are_those_that_it_shows():
