@@ -44,7 +44,7 @@ def test_the_example_with_a_program_of_the_system_is_reliable_and_ends_within_a_
 ):
     """The minute by what it has to replay under all schemes; on a file that `make setup` leaves."""
     text = (ROOT / "README.md").read_text()
-    [line] = re.findall(r"^\.venv/bin/fencepost (compare .* -- xz .*)$", text, re.MULTILINE)
+    [line] = re.findall(r"^fencepost (compare .* -- xz .*)$", text, re.MULTILINE)
     *_, program = line.partition(" -- ")
     file = shlex.split(program)[-1]
     (tmp_path / file).parent.mkdir(parents=True)
@@ -135,4 +135,23 @@ def test_the_pictures_that_are_committed_are_those_that_it_shows():
 
 
 def test_it_is_short():
-    assert len((ROOT / "README.md").read_text().split()) < 1250
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 1500
+    assert len(re.findall(r"^!\[", text, re.MULTILINE)) <= 7
+
+
+def test_it_says_once_how_the_command_gets_into_the_path():
+    text = (ROOT / "README.md").read_text()
+    assert text.count("in your `PATH`") == text.count(".venv/bin") == 1
+    assert not re.search(r"^\.venv", text, re.MULTILINE)
+
+
+def test_it_begins_with_a_sentence_for_each_kind_of_reader():
+    beginning, _, _ = (ROOT / "README.md").read_text().partition("\n## ")
+    lines = beginning.splitlines()[2:]
+    assert [line[:4] for line in lines if line] == ["- **"] * 3
+    assert [page for line in lines for page in re.findall(r"tutorial-\w+", line)] == [
+        "tutorial-architect",
+        "tutorial-persistence",
+        "tutorial-pool",
+    ]
