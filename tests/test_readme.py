@@ -1,5 +1,5 @@
-"""The README's result is what `fencepost demo` gives now; its tables and pictures are those of the
-pages."""
+"""The README's result is what `fencepost demo` gives now; its tables, counts and pictures are those
+of the pages."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def test_the_example_with_a_program_of_the_system_is_reliable_and_ends_within_a_
 ):
     """The minute by what it has to replay under all schemes; on a file that `make setup` leaves."""
     text = (ROOT / "README.md").read_text()
-    [line] = re.findall(r"^\.venv/bin/fencepost (compare .* -- xz .*)$", text, re.MULTILINE)
+    [line] = re.findall(r"^fencepost (compare .* -- xz .*)$", text, re.MULTILINE)
     *_, program = line.partition(" -- ")
     file = shlex.split(program)[-1]
     (tmp_path / file).parent.mkdir(parents=True)
@@ -95,6 +95,35 @@ def test_the_table_of_logs_is_that_of_its_page():
     assert said in text
 
 
+# What README calls the transports of its table, and what docs/memchannel.md calls them.
+TRANSPORTS = {
+    "none": "none",
+    "fair queueing in switches": "switch_wfq",
+    "MemChannel's law": "memchannel",
+    "exact shares": "waterfill",
+}
+
+
+def test_the_table_of_transports_is_that_of_its_page():
+    text = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs" / "memchannel.md").read_text()
+    [head] = re.findall(r"^\| transport \| victim, GB/s .*$", page, re.MULTILINE)
+    places = [cells(head).index(what) for what in ("victim, GB/s", "mean latency, ns", "all, GB/s")]
+    table = text.partition("| transport | its GB/s | its latency | all, GB/s |\n")[2]
+    rows = [cells(line) for line in table.partition("\n\n")[0].splitlines()[1:]]
+    assert [name for name, *_ in rows] == list(TRANSPORTS)
+    for name, *numbers in rows:
+        [line] = re.findall(rf"^\| {TRANSPORTS[name]} \|.*$", page, re.MULTILINE)
+        own = [number.replace(",", "").removesuffix(" ns") for number in numbers]
+        assert own == [cells(line)[place] for place in places], name
+
+
+def test_it_counts_the_figures_of_the_switch_study_as_its_page_does():
+    page = (ROOT / "docs" / "pcs.md").read_text()
+    [count] = re.findall(r"^\*\*Of the published figures, (\d+ of \d+) hold", page, re.MULTILINE)
+    assert f"{count} published figures hold" in (ROOT / "README.md").read_text()
+
+
 def test_the_pictures_that_are_committed_are_those_that_it_shows():
     listed = subprocess.run(
         ["git", "ls-files", "docs"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -106,4 +135,23 @@ def test_the_pictures_that_are_committed_are_those_that_it_shows():
 
 
 def test_it_is_short():
-    assert len((ROOT / "README.md").read_text().split()) < 1250
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 1500
+    assert len(re.findall(r"^!\[", text, re.MULTILINE)) <= 7
+
+
+def test_it_says_once_how_the_command_gets_into_the_path():
+    text = (ROOT / "README.md").read_text()
+    assert text.count("in your `PATH`") == text.count(".venv/bin") == 1
+    assert not re.search(r"^\.venv", text, re.MULTILINE)
+
+
+def test_it_begins_with_a_sentence_for_each_kind_of_reader():
+    beginning, _, _ = (ROOT / "README.md").read_text().partition("\n## ")
+    lines = beginning.splitlines()[2:]
+    assert [line[:4] for line in lines if line] == ["- **"] * 3
+    assert [page for line in lines for page in re.findall(r"tutorial-\w+", line)] == [
+        "tutorial-architect",
+        "tutorial-persistence",
+        "tutorial-pool",
+    ]
