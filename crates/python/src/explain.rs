@@ -112,8 +112,8 @@ struct AccessLine {
     waits_ps: [u64; Origin::COUNT],
 }
 
-/// The loads and stores of all hosts of a replay that counted them, as JSON: `accesses` of docs/explain-reference.md,
-/// those that waited or whose lines memory sent; and what a reader must know of them.
+/// The loads and stores of all hosts of a replay that counted them, as JSON: `accesses` of docs/explain-reference.md;
+/// and what a reader must know of them.
 pub fn access_sites(
     simulation: &Simulation,
     programs: &[HostProgram],
@@ -124,9 +124,6 @@ pub fn access_sites(
     for (host, HostProgram { program, .. }) in simulation.system().hosts().zip(programs) {
         let mut sources = SourceLines::of_record(program.record())?;
         for site in host.access_sites().map_or(&[][..], AccessSites::sites) {
-            if site.wait_ps() == 0 && site.lines == [0; Origin::COUNT] {
-                continue;
-            }
             let AccessKey { block, micro_op, is_store } = site.key;
             let kind = match (block, is_store) {
                 (0, _) => "synchronisation",

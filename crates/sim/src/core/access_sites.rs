@@ -29,7 +29,7 @@ pub struct AccessKey {
 pub struct AccessSite {
     /// Which.
     pub key: AccessKey,
-    /// Accesses that committed, or took effect; each part of one that is split.
+    /// Its part of what the cores count as loads, forwarded loads and stores.
     pub count: u64,
     /// Lines that it waited for, by [`Origin`]; those that its own caches had are not counted.
     pub lines: [u64; Origin::COUNT],
@@ -209,6 +209,12 @@ impl AccessSites {
         queue[index as usize] = InQueue { site, dispatched: cycle, origin: Origin::CACHES };
     }
 
+    /// The load at `index` accesses so many lines, or gets its data from the store queue.
+    pub(super) fn load_accessed(&mut self, core: usize, index: u32, accesses: u64) {
+        let load = self.cores[core].loads[index as usize];
+        self.sites[load.site as usize].count += if self.is_counting { accesses } else { 0 };
+    }
+
     /// The load at `index` has waited for a line, which came from there.
     pub(super) fn load_got_line(&mut self, core: usize, index: u32, origin: Origin) {
         let load = &mut self.cores[core].loads[index as usize];
@@ -247,13 +253,14 @@ impl AccessSites {
 
     /// The store at `index` takes effect so many cycles after its turn.
     pub(super) fn store_performed(&mut self, core: usize, index: u32, cycles: u64) {
-        self.waited(self.cores[core].stores[index as usize], cycles);
+        let store = self.cores[core].stores[index as usize];
+        self.sites[store.site as usize].count += u64::from(self.is_counting);
+        self.waited(store, cycles);
     }
 
     fn waited(&mut self, access: InQueue, cycles: u64) {
         if self.is_counting {
             let site = &mut self.sites[access.site as usize];
-            site.count += 1;
             site.waits_ps[access.origin.index()] += (self.period * cycles).as_ps();
         }
     }
