@@ -205,6 +205,26 @@ def test_a_limit_of_instructions_ends_every_scheme_at_the_same_place(
     assert 0 < runs[0]["instructions"] < whole
 
 
+@pytest.mark.parametrize("schemes", ["nopb,pb", "pb"])
+def test_limits_beyond_the_end_are_told_once_with_what_there_is(
+    fencepost, fft_record, compared, schemes
+):
+    limits = ("--limit-instructions", 9_000_000_000, "--limit-pm-writes", 1_234_567_890)
+    own = ("compare", "pcs-table1", fft_record, "--schemes", schemes, "-q")
+    done = fencepost(*own, *limits, check=True)
+    executed = compared[0]["provenance"]["record"]["instructions"]
+    instructions, writes = (line for line in done.stderr.splitlines() if "--limit" in line)
+    assert instructions == (
+        "warning: --limit-instructions 9,000,000,000: "
+        f"the record has only {executed:,} instructions"
+    )
+    assert re.fullmatch(
+        r"warning: --limit-pm-writes 1,234,567,890: the record makes only [\d,]+ writes to PM",
+        writes,
+    )
+    assert "--limit" not in fencepost(*own, "--limit-instructions", executed, check=True).stderr
+
+
 def test_a_limit_of_pm_writes_ends_every_scheme_at_the_same_place(fencepost, fft_record, tmp_path):
     arguments = ("--limit-pm-writes", 20, "--json", "r.json", "-q")
     fencepost("compare", "pcs-table1", fft_record, *arguments, check=True)

@@ -90,7 +90,10 @@ impl Simulation {
             Ended::Complete
         };
         let forced_waits = self.system.hosts().map(Host::forced_waits).sum();
-        let warnings = self.warnings();
+        let mut warnings = self.warnings();
+        if ended == Ended::Complete {
+            warnings.extend(self.limits_beyond_the_end());
+        }
         Ok(Outcome {
             ended,
             intervals: std::mem::take(&mut self.intervals),
@@ -114,6 +117,24 @@ impl Simulation {
     fn unnamed_waits(&self, in_versions_that_name_them: bool) -> u64 {
         let hosts = self.system.hosts().filter(|host| host.names_spin_waits() == in_versions_that_name_them);
         hosts.map(Host::unnamed_waits).sum()
+    }
+
+    /// That the records, which came to their end, have too little for the limits.
+    fn limits_beyond_the_end(&self) -> Vec<String> {
+        let writes: u64 = self.system.hosts().map(Host::pm_writes).sum();
+        let [have, make] = match self.system.hosts().count() {
+            1 => ["the record has", "the record makes"],
+            _ => ["the records have", "the records make"],
+        };
+        let instructions = self.options.instructions_limit.map(|limit| {
+            let (limit, there_are) = (grouped(limit), grouped(self.instructions()));
+            format!("--limit-instructions {limit}: {have} only {there_are} instructions")
+        });
+        let pm_writes = self
+            .options
+            .pm_writes_limit
+            .map(|limit| format!("--limit-pm-writes {}: {make} only {} writes to PM", grouped(limit), grouped(writes)));
+        instructions.into_iter().chain(pm_writes).collect()
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -150,6 +171,16 @@ fn unreliable_because(forced_waits: u64, unnamed_waits: u64) -> Vec<String> {
         ));
     }
     reasons
+}
+
+/// A number with a comma between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let (first, others) = digits.split_at((digits.len() - 1) % 3 + 1);
+    others
+        .as_bytes()
+        .chunks(3)
+        .fold(first.to_owned(), |text, three| format!("{text},{}", String::from_utf8_lossy(three)))
 }
 
 fn waits(count: u64) -> String {
