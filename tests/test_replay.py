@@ -387,3 +387,12 @@ def test_each_machine_is_compared_under_the_schemes_that_it_can_run(
     assert result["provenance"]["options"]["schemes"] == SCHEMES
     refused = fencepost(*own, "--schemes", "nopb,pb")
     assert refused.returncode == 2 and "scheme pb needs a switch" in refused.stderr
+
+
+def test_only_a_run_that_asked_for_pm_or_persists_is_told_that_it_has_none(fencepost):
+    fencepost("record", "-q", "-o", "r.fencepost", "--", "true", check=True)
+    own = ("run", "pcs-table1", "r.fencepost", "-q")
+    assert fencepost(*own, check=True).stderr == ""
+    hint = "warning: the run has no persist: it flushes no line of PM (--pm, --persist)\n"
+    assert fencepost(*own, "--place", "stack=pm0", check=True).stderr == hint
+    assert len(hint) <= 80

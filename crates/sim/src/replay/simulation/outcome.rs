@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Simulation;
+use crate::core::persist::PersistMode;
 use crate::error::SimulationError;
 use crate::host::Host;
 use crate::replay::sampling::Sample;
@@ -62,8 +63,9 @@ pub struct Outcome {
     pub links: Vec<LinkEnd>,
     /// What was measured if only a sample was replayed in detail.
     pub sample: Option<Sample>,
-    /// Whether any host reaches persistent memory.
-    pub has_pm: bool,
+    /// Whether persists were asked for, of hosts that reach persistent memory: some are to be inserted, or the program
+    /// flushes lines.
+    pub wants_persists: bool,
     /// Waits of all hosts that were ended because nothing else could go on.
     pub forced_waits: u64,
     /// Why the figures are not those of the program that was recorded; empty if they are.
@@ -103,7 +105,8 @@ impl Simulation {
             hosts: self.system.host_names().map(str::to_owned).collect(),
             links: self.system.links().to_vec(),
             sample,
-            has_pm: self.system.hosts().any(Host::reaches_pm),
+            wants_persists: self.system.hosts().any(Host::reaches_pm)
+                && (self.options.persist != PersistMode::Program || flushes(&stats) > 0),
             forced_waits,
             polling_instructions: self.system.hosts().map(Host::polling_instructions).sum(),
             unreliable_because: unreliable_because(forced_waits, self.unnamed_waits(false)),
@@ -152,6 +155,12 @@ impl Simulation {
         }
         warnings
     }
+}
+
+/// Flushes of all cores, whatever they flush.
+fn flushes(stats: &StatsNode) -> u64 {
+    let of_hosts = stats.children().iter().flat_map(|(_, component)| component.children());
+    of_hosts.filter(|(name, _)| name.starts_with("core")).map(|(_, core)| core.counter("flushes")).sum()
 }
 
 /// Why a replay with so many forced waits, and so many that end when they may not have ended, is not of the program
