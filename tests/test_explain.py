@@ -144,6 +144,19 @@ def test_a_line_that_writes_memory_is_listed_with_what_came_from_there(
     assert shown[place].startswith("walk.c:") and " 2,048 " in shown[place + 1]
 
 
+def test_lines_that_never_wait_are_counted_whole(walked: dict[str, Document]) -> None:
+    """Where one of a line's instructions waits, the line is not shown with the accesses of that one
+    alone; and lines of which none does are listed too."""
+    found = walked["explained"]
+    assert walked["hits"]["schemes"]["nopb"]["count"] == 2048
+    check_sums(found)
+    assert any(
+        of["count"] > 0 and of["wait_ns"] == 0 and not any(of["from_memory"].values())
+        for access in found["accesses"]
+        for of in access["schemes"].values()
+    )
+
+
 def test_files_that_the_program_did_not_map_are_refused(
     record: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -321,9 +334,12 @@ def check_sums(found: Document) -> None:
         ]
         assert sum(of_loads) == pytest.approx(run["loads_waited_ns"])
         assert 0 <= run["loads_waited_share_rate"] <= 1
+        counts: Counter[str] = Counter()
         for access in found["accesses"]:
             if run["scheme"] in access["schemes"]:
                 check_origins(access["schemes"][run["scheme"]])
+                counts[access["kind"]] += access["schemes"][run["scheme"]]["count"]
+        assert (counts["load"], counts["store"]) == (run["loads"], run["stores"])
         for of in of_sites:
             in_all = sum(cause["ns"] for cause in of["causes"].values())
             assert in_all == pytest.approx(sum(of["parts_ns"].values()))

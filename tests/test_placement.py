@@ -91,7 +91,7 @@ def test_without_persistent_memory_the_heap_is_ordinary_memory(
     """No option is needed for that; nothing is said of persists, which nobody can want there."""
     done = fencepost("run", "asic-expander", record, "-q", "--json", "r.json", check=True)
     assert "so the heap lies in dram0; --place heap=NODE puts it elsewhere" in done.stderr
-    assert "no persist at all" not in done.stderr
+    assert "has no persist:" not in done.stderr
     assert "persist latency" not in done.stdout
     done = fencepost("run", "asic-expander", record, "--pm", "file:pool")
     assert done.returncode == 2

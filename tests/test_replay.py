@@ -205,6 +205,26 @@ def test_a_limit_of_instructions_ends_every_scheme_at_the_same_place(
     assert 0 < runs[0]["instructions"] < whole
 
 
+@pytest.mark.parametrize("schemes", ["nopb,pb", "pb"])
+def test_limits_beyond_the_end_are_told_once_with_what_there_is(
+    fencepost, fft_record, compared, schemes
+):
+    limits = ("--limit-instructions", 9_000_000_000, "--limit-pm-writes", 1_234_567_890)
+    own = ("compare", "pcs-table1", fft_record, "--schemes", schemes, "-q")
+    done = fencepost(*own, *limits, check=True)
+    executed = compared[0]["provenance"]["record"]["instructions"]
+    instructions, writes = (line for line in done.stderr.splitlines() if "--limit" in line)
+    assert instructions == (
+        "warning: --limit-instructions 9,000,000,000: "
+        f"the record has only {executed:,} instructions"
+    )
+    assert re.fullmatch(
+        r"warning: --limit-pm-writes 1,234,567,890: the record makes only [\d,]+ writes to PM",
+        writes,
+    )
+    assert "--limit" not in fencepost(*own, "--limit-instructions", executed, check=True).stderr
+
+
 def test_a_limit_of_pm_writes_ends_every_scheme_at_the_same_place(fencepost, fft_record, tmp_path):
     arguments = ("--limit-pm-writes", 20, "--json", "r.json", "-q")
     fencepost("compare", "pcs-table1", fft_record, *arguments, check=True)
@@ -367,3 +387,12 @@ def test_each_machine_is_compared_under_the_schemes_that_it_can_run(
     assert result["provenance"]["options"]["schemes"] == SCHEMES
     refused = fencepost(*own, "--schemes", "nopb,pb")
     assert refused.returncode == 2 and "scheme pb needs a switch" in refused.stderr
+
+
+def test_only_a_run_that_asked_for_pm_or_persists_is_told_that_it_has_none(fencepost):
+    fencepost("record", "-q", "-o", "r.fencepost", "--", "true", check=True)
+    own = ("run", "pcs-table1", "r.fencepost", "-q")
+    assert fencepost(*own, check=True).stderr == ""
+    hint = "warning: the run has no persist: it flushes no line of PM (--pm, --persist)\n"
+    assert fencepost(*own, "--place", "stack=pm0", check=True).stderr == hint
+    assert len(hint) <= 80

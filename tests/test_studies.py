@@ -1,6 +1,7 @@
 """A study is a folder and a line of a list: the tiny one goes through every command."""
 
 import csv
+import importlib
 import json
 
 import pytest
@@ -45,6 +46,18 @@ def test_a_study_has_rows_a_page_and_a_verdict(tmp_path, capsys):
         points = {row["condition"]: row for row in csv.DictReader(file)}
     assert points.keys() == {"without", "with"}
     assert points["with"]["metric"] == "persist latency" and points["with"]["expected"] == "250 ns"
+
+
+def test_without_out_it_writes_to_the_current_folder(tmp_path, monkeypatch, capsys):
+    """As every other command does, wherever the clone or the package is."""
+    command = importlib.import_module("fencepost.cli.reproduce")
+    monkeypatch.setattr(command, "RESULTS", tmp_path / "results")
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert main(["reproduce", "tiny", "-q"]) == 0
+    assert [path.name for path in here.iterdir()] == ["out"]
+    assert (here / "out" / "reproduce" / "tiny").is_dir()
 
 
 def test_a_brief_section_keeps_its_tables_beside_the_page():

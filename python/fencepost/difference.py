@@ -1,4 +1,4 @@
-"""What differs between two result documents: their provenance and their figures."""
+"""What differs between two result documents: their provenance, their figures and memory nodes."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
-from fencepost import figures, reliability, terminal
+from fencepost import figures, memory_nodes, reliability, terminal
 from fencepost.plural import many
 from fencepost.runs.axes import baseline_name, baseline_run, key_of
 
@@ -15,6 +15,8 @@ Document = dict[str, Any]
 
 def between(a: Document, b: Document) -> Document:
     """A document: `provenance` (path, a, b where they differ), `runs` with figures side by side.
+
+    Memory nodes are among them where a rule placed memory, or the two used more than one together.
 
     Runs belong together by machine and scheme; if each document names one machine only, by
     scheme, so that two machines can be compared. `only_a` and `only_b` name the others.
@@ -27,6 +29,11 @@ def between(a: Document, b: Document) -> Document:
         name = _both(*made_a["machines"], *made_b["machines"])
         made_a, made_b = _with_machine_as(name, made_a), _with_machine_as(name, made_b)
     shared = [key for key in runs_a if key in runs_b]
+    has_nodes = (
+        memory_nodes.is_placed(a)
+        or memory_nodes.is_placed(b)
+        or memory_nodes.are_several([*a["runs"], *b["runs"]])
+    )
     return {
         "provenance": _leaves_that_differ(made_a, made_b),
         "sampled": [_is_sampled(document) for document in (a, b)],
@@ -37,6 +44,7 @@ def between(a: Document, b: Document) -> Document:
                 "reliable": [reliability.is_reliable(of[key]) for of in (runs_a, runs_b)],
                 "axes": key.axes,
                 "figures": _figures(runs_a[key], a, runs_b[key], b),
+                "nodes": _nodes(runs_a[key], runs_b[key]) if has_nodes else [],
             }
             for key in shared
         ],
@@ -50,8 +58,8 @@ def between(a: Document, b: Document) -> Document:
 
 
 def show(found: Document, output: Console, messages: Console) -> None:
-    """Two tables a person reads: how the results were made, and what came of it; on the side, what
-    there is to say of the runs."""
+    """The tables a person reads: how the results were made, what came of it, and what each memory
+    node got; on the side, what there is to say of the runs."""
     if found["provenance"]:
         columns = [Column(name, overflow="fold") for name in "AB"]
         table = Table("made differently", *columns, box=SIMPLE_HEAD, pad_edge=False)
@@ -64,25 +72,30 @@ def show(found: Document, output: Console, messages: Console) -> None:
         terminal.print_line(
             output, f"{which} estimated from a sample: see the confidence intervals in the report"
         )
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("run", "figure"):
-        table.add_column(heading)
-    for heading in ("A", "B", "B to A"):
-        table.add_column(heading, justify="right")
-    for run in found["runs"]:
-        name = _name(run)
-        for entry in run["figures"]:
-            unit = entry["unit"]
-            a, b = figures.shown(entry["a"], unit), figures.shown(entry["b"], unit)
-            table.add_row(name, entry["label"], a, b, figures.shown(entry["ratio"], "ratio"))
-            name = ""
-    terminal.print_table(output, table)
+    terminal.print_table(output, _side_by_side(found["runs"], "figures", "figure"))
+    if any(run["nodes"] for run in found["runs"]):
+        terminal.print_table(output, _side_by_side(found["runs"], "nodes", "memory nodes"))
     for letter in ("a", "b"):
         for name in found[f"only_{letter}"]:
             terminal.print_line(output, f"only in {letter.upper()}: {name}")
     for letter, notes in zip("AB", found["notes"], strict=True):
         for note in notes:
             terminal.print_line(messages, f"{letter}: {note}")
+
+
+def _side_by_side(runs: list[Document], member: str, heading: str) -> Table:
+    """What that member of each run lists, in A and in B."""
+    table = Table("run", heading, box=SIMPLE_HEAD, pad_edge=False)
+    for letters in ("A", "B", "B to A"):
+        table.add_column(letters, justify="right")
+    for run in runs:
+        name = _name(run)
+        for entry in run[member]:
+            unit = entry["unit"]
+            a, b = figures.shown(entry["a"], unit), figures.shown(entry["b"], unit)
+            table.add_row(name, entry["label"], a, b, figures.shown(entry["ratio"], "ratio"))
+            name = ""
+    return table
 
 
 def _is_sampled(document: Document) -> bool:
@@ -132,6 +145,22 @@ def _figures(
             }
         )
     return found
+
+
+def _nodes(a: figures.Run, b: figures.Run) -> list[Document]:
+    """What each memory node got that either of the two used."""
+    return [
+        {
+            "node": name,
+            "label": f"{measure.label}: {name}",
+            "unit": measure.unit,
+            "a": value_a,
+            "b": value_b,
+            "ratio": figures.ratio(value_b, value_a),
+        }
+        for measure in memory_nodes.of_runs([a, b])
+        for name, (value_a, value_b) in measure.values.items()
+    ]
 
 
 def _leaves_that_differ(a: Any, b: Any, path: str = "") -> list[Document]:

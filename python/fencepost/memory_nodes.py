@@ -21,7 +21,16 @@ class Measure:
 
     label: str
     explanation: str
-    rows: dict[str, list[str]]  # by node, a cell for each run
+    unit: str
+    values: dict[str, list[Value]]  # by node, one for each run
+
+    @property
+    def rows(self) -> dict[str, list[str]]:
+        """The same for people."""
+        return {
+            name: [figures.shown(value, self.unit) for value in values]
+            for name, values in self.values.items()
+        }
 
 
 def is_placed(result: dict[str, Any]) -> bool:
@@ -34,18 +43,25 @@ def is_placed(result: dict[str, Any]) -> bool:
     )
 
 
+def are_several(runs: Sequence[Run]) -> bool:
+    """Whether programs accessed more than one node in these runs together."""
+    return len({node["node"] for run in runs for node in _nodes(run) if node["accesses"]}) > 1
+
+
 def measures(result: dict[str, Any], runs: Sequence[Run]) -> list[Measure]:
     """The figures of all nodes that any of these runs of the result used; nothing if no rule placed
     memory and no two nodes were accessed."""
-    by_name = [{node["node"]: node for node in run.get("placement", [])} for run in runs]
+    return of_runs(runs) if is_placed(result) or are_several(runs) else []
+
+
+def of_runs(runs: Sequence[Run]) -> list[Measure]:
+    """The figures of all nodes that any of these runs used."""
+    by_name = [{node["node"]: node for node in _nodes(run)} for run in runs]
     names = list(dict.fromkeys(name for nodes in by_name for name in nodes))
-    accessed = {name for nodes in by_name for name, node in nodes.items() if node["accesses"]}
-    if len(accessed) < 2 and not is_placed(result):
-        return []
     used = [
         name
         for name in names
-        if name in accessed or any(nodes.get(name, {}).get("pages") for nodes in by_name)
+        if any(nodes.get(name, {}).get(what) for nodes in by_name for what in ("accesses", "pages"))
     ]
     if not used:
         return []
@@ -54,12 +70,14 @@ def measures(result: dict[str, Any], runs: Sequence[Run]) -> list[Measure]:
     def measure(
         label: str, explanation: str, unit: str, value: Callable[[Node, int], Value]
     ) -> Measure:
-        def cell(name: str, nodes: dict[str, Node], accesses: int) -> str:
-            node = nodes.get(name)
-            return figures.shown(None if node is None else value(node, accesses), unit)
-
-        rows = {name: list(map(cell, [name] * len(runs), by_name, in_all)) for name in used}
-        return Measure(label, explanation, rows)
+        values = {
+            name: [
+                value(nodes[name], accesses) if name in nodes else None
+                for nodes, accesses in zip(by_name, in_all, strict=True)
+            ]
+            for name in used
+        }
+        return Measure(label, explanation, unit, values)
 
     return [
         measure(
@@ -81,3 +99,9 @@ def measures(result: dict[str, Any], runs: Sequence[Run]) -> list[Measure]:
             lambda node, _: figures.member(node, "read_latency_ns"),
         ),
     ]
+
+
+def _nodes(run: Run) -> list[Node]:
+    """Those that it has; none where it failed, or is of a version that did not say."""
+    nodes: list[Node] = run.get("placement", [])
+    return nodes

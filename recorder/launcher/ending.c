@@ -76,6 +76,18 @@ static void say_limits(const struct process_control *control, const struct recor
              file->path, listed);
 }
 
+/* That a region of interest lies beyond the end, wholly or in part: if it counts instructions, with
+ * how many there are. */
+static void say_region(const struct process_control *control, const struct record_file *file,
+                       const char *roi) {
+  const char *how = control->roi_boundaries == 0 ? "was never reached" : "has no end";
+  if (strspn(roi, "0123456789:") == strlen(roi))
+    complain("%s: --roi %s: the region %s: the record has only %llu instructions", file->path, roi,
+             how, (unsigned long long)control->instructions);
+  else
+    complain("%s: --roi %s: the region %s", file->path, roi, how);
+}
+
 bool ending_seal(struct record_file *file, const struct process_control *control, const char *roi,
                  int status) {
   if (!is_complete(control, file, status)) {
@@ -83,8 +95,7 @@ bool ending_seal(struct record_file *file, const struct process_control *control
     return false;
   }
   if (roi != NULL && control->roi_boundaries < 2)
-    complain("%s: --roi %s: the region %s", file->path, roi,
-             control->roi_boundaries == 0 ? "was never reached" : "has no end");
+    say_region(control, file, roi);
   if (control->exec_pending)
     complain("%s: the program replaced itself by one that could not be recorded; the record ends "
              "there",

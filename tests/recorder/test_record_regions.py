@@ -66,3 +66,18 @@ def test_region_that_is_not_reached_is_named(recorder: Recorder) -> None:
     assert "nowhere:nothing" in run.stderr
     assert "never reached" in run.stderr
     assert run.load().is_sealed
+
+
+@pytest.mark.parametrize(
+    ("region", "how"),
+    [("8000000000:9000000000", "was never reached"), ("100:9000000000", "has no end")],
+)
+def test_region_beyond_the_end_says_how_many_instructions_there_are(
+    recorder: Recorder, region: str, how: str
+) -> None:
+    run = recorder.record("true", options=("--roi", region))
+    assert run.returncode == 0
+    record = run.load()
+    executed = sum(item.executed for item in record.items(0) if isinstance(item, rf.Execution))
+    expected = f"--roi {region}: the region {how}: the record has only {executed} instructions\n"
+    assert run.stderr.endswith(expected)

@@ -32,6 +32,7 @@ pub struct Job {
     scheme: Scheme,
     programs: Vec<HostProgram>,
     options: simulation::Options,
+    asks_for_pm: bool,
     warnings: Vec<String>,
     /// How long it took to decode the code of all hosts' records.
     decode_time: Duration,
@@ -62,6 +63,7 @@ impl Job {
                 .check(usize::from(machine.core.count))
                 .map_err(|error| input(format!("{machine_name}: {error}")))?;
             let (programs, warnings) = hosted(&records, &options, machine_name, &machine, &stop_at)?;
+            let asks_for_pm = (0..programs.len() as u32).any(|host| options.asks_for_pm(&machine, HostId(host)));
             let options = simulation::Options {
                 persist: options.persist,
                 pm_writes_limit: options.limit_pm_writes,
@@ -74,15 +76,16 @@ impl Job {
             // Only to know now whether it can be run: a simulation takes memory, and many jobs may wait.
             py.detach(|| Simulation::new(&machine, scheme, &programs, options.clone()))
                 .map_err(|error| input(format!("{machine_name}: {error}")))?;
-            Ok((programs, options, warnings))
+            Ok((programs, options, asks_for_pm, warnings))
         };
-        let (programs, options, warnings) = caught(|| format!("{machine_name} {scheme}"), prepare)?;
+        let (programs, options, asks_for_pm, warnings) = caught(|| format!("{machine_name} {scheme}"), prepare)?;
         Ok(Self {
             machine_name: machine_name.to_owned(),
             machine,
             scheme,
             programs,
             options,
+            asks_for_pm,
             warnings,
             decode_time,
             progress: Progress::default(),
@@ -168,7 +171,9 @@ impl Job {
         let start = Instant::now();
         let mut simulation = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
             .map_err(|error| self.explain_error(&error))?;
-        simulation.log_sites();
+        let has_source: Result<Vec<_>, _> =
+            self.programs.iter().map(|host| explain::has_source(&host.program)).collect();
+        simulation.log_sites(has_source.map_err(input)?);
         let outcome = simulation.run_to_end(&self.progress).map_err(|error| self.explain_error(&error))?;
         let mut run = self.entry(outcome, start);
         let (sites, mut warnings) = explain::persist_sites(&simulation, &self.programs).map_err(input)?;
@@ -194,7 +199,8 @@ impl Job {
     }
 
     /// The entry of `runs` for a replay that began at `start`.
-    fn entry(&self, outcome: Outcome, start: Instant) -> Value {
+    fn entry(&self, mut outcome: Outcome, start: Instant) -> Value {
+        outcome.wants_persists |= self.asks_for_pm;
         let seconds = (start.elapsed() + self.decode_time).as_secs_f64();
         let mut run = run_entry(&outcome, &self.machine_name, self.scheme, seconds);
         let said = run["warnings"].as_array_mut().expect("warnings are a list");

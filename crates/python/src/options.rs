@@ -169,6 +169,14 @@ impl Options {
         Ok((placement, warnings))
     }
 
+    /// Whether they name persistent memory: other than `heap`, which is PM where nobody says anything, or by its node.
+    pub fn asks_for_pm(&self, machine: &Machine, host: HostId) -> bool {
+        let nodes = machine.nodes_of(host);
+        let is_pm = |name: &String| nodes.iter().any(|node| node.is_pm && node.name == *name);
+        self.pm.iter().any(|selector| *selector != PmSelector::Heap)
+            || self.place.iter().any(|rule| rule.nodes.iter().any(is_pm))
+    }
+
     /// The addresses of `record` that `--pm` means.
     pub fn persistent(&self, record: &Record) -> Result<AddressRanges, RecordError> {
         let map = record.memory_map()?;

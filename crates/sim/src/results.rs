@@ -393,10 +393,8 @@ fn warnings(outcome: &Outcome, persists: u64, timed: u64, flushes_without_promis
              volatile on this machine (core.point_of_coherence); their lines count as write-backs, not as persists"
         ));
     }
-    if persists == 0 && flushes_without_promise == 0 && outcome.has_pm {
-        warnings.push(
-            "the run has no persist at all: the program flushes no PM line (see --pm), and none was inserted (see --persist)".into(),
-        );
+    if persists == 0 && flushes_without_promise == 0 && outcome.wants_persists {
+        warnings.push("the run has no persist: it flushes no line of PM (--pm, --persist)".into());
     } else if persists > 0 && timed == 0 {
         warnings.push(format!(
             "no interval met a persist, and the program makes about {persists}: what they cost is not known; take a shorter period (see --sample)"

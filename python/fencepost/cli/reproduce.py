@@ -19,9 +19,9 @@ from fencepost.progress import WholeWatch
 from fencepost.rows import Lab, Row, last_line, layout, misses, page
 from fencepost.runs.progress import Progress
 from fencepost.studies.study import Asked, Outcome, Study
-from fencepost.tree import OUT, RESULTS
+from fencepost.tree import RESULTS
 
-FOLDER = OUT / "reproduce"
+FOLDER = Path("out") / "reproduce"  # below the current folder, as whatever else a command writes
 
 
 def _help_of_parts() -> str:
@@ -55,7 +55,7 @@ def reproduce(
         typer.Option(
             metavar="FOLDER",
             help="Keep records, results, pictures and report.html here (default: "
-            "out/reproduce/STUDY, and results in out/results).",
+            "out/reproduce/STUDY; results where all studies share them).",
         ),
     ] = None,
     json_file: Annotated[

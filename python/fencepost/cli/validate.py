@@ -14,12 +14,12 @@ from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
 from fencepost.evidence_shape import provenance
 from fencepost.rows import Lab, Row, last_line, layout, misses, page
-from fencepost.tree import OUT, RECORDS, RESULTS
+from fencepost.tree import RECORDS, RESULTS
 from fencepost.validation import Comparison, Findings
 from fencepost.validation import page as validation_page
 from fencepost.validation.comparisons import COMPARISONS
 
-FOLDER = OUT / "validate"
+FOLDER = Path("out") / "validate"  # below the current folder
 
 
 @app.command()

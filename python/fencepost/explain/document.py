@@ -66,13 +66,16 @@ def of_result(result: Document) -> Document:
 
 def busy_cores(run: Document) -> int:
     """Cores of all hosts that executed anything in the time that counts."""
-    cores = [
+    return sum(core["instructions"] > 0 for core in _cores(run))
+
+
+def _cores(run: Document) -> list[Document]:
+    return [
         core
         for host in run["statistics"].values()
         for name, core in host.items()
         if name.startswith("core") and isinstance(core, dict)
     ]
-    return sum(core["instructions"] > 0 for core in cores)
 
 
 def _run(run: Document) -> Document:
@@ -90,6 +93,8 @@ def _run(run: Document) -> Document:
         "latency_ns": stack["latency_ns"],
         "parts_ns": stack["parts"],
         "busy_cores": busy_cores(run),
+        "loads": sum(core["loads"] + core["forwarded_loads"] for core in _cores(run)),
+        "stores": sum(core["stores"] for core in _cores(run)),
         "waited_ns": waited_ns,
         "waited_share_rate": _share(waited_ns, run),
         "loads_waited_ns": loads_ns,
@@ -187,11 +192,12 @@ def _fence_weight(fence: Document) -> float:
     return max(float(of_scheme["waited_ns"]) for of_scheme in fence["schemes"].values())
 
 
-def _access_weight(access: Document) -> tuple[float, int]:
+def _access_weight(access: Document) -> tuple[float, int, int]:
     of_schemes = access["schemes"].values()
     return (
         max(float(of_scheme["wait_ns"]) for of_scheme in of_schemes),
         max(sum(of_scheme["from_memory"].values()) for of_scheme in of_schemes),
+        max(of_scheme["count"] for of_scheme in of_schemes),
     )
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
 
 from fencepost.runs.axes import Key
-from fencepost.runs.task import LIMITS, Answer, Positions, Run, Task, perform
+from fencepost.runs.task import LIMITS, Answer, Positions, Run, Task, beyond_the_end, perform
 
 WATCH_INTERVAL_SECONDS = 0.1
 
@@ -145,7 +145,11 @@ class Schedule:
     def _finish(self, replay: Replay, answer: Answer) -> None:
         replay.ended = time.monotonic()
         if replay.after is not None and "error" not in answer.run:
-            # What comes to the end of what it was given has come to where the limit was reached.
-            answer = Answer(answer.run | {"ended": replay.after.run["ended"]}, answer.positions)
+            # What comes to the end of what it was given has come to where the limit was reached, or
+            # would have been.
+            reference = replay.after.run
+            warnings = beyond_the_end(reference) + answer.run.get("warnings", [])
+            ended = {"ended": reference["ended"], "warnings": warnings}
+            answer = Answer(answer.run | ended, answer.positions)
         replay.answer = answer
         self.done(replay)

@@ -89,6 +89,12 @@ class Task:
             job.cancel()
 
 
+def beyond_the_end(run: Run) -> list[str]:
+    """What a run says of limits that it has not reached."""
+    named = tuple(f"--{limit.replace('_', '-')} " for limit in LIMITS)
+    return [warning for warning in run["warnings"] if warning.startswith(named)]
+
+
 class Answer(NamedTuple):
     """A run, with `error` if it failed by a fault of the simulator; where a limited one ended."""
 

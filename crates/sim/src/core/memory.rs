@@ -126,11 +126,17 @@ impl Core {
             Forwarding::None => {}
             Forwarding::Covered(data) => {
                 self.stats.forwarded_loads += 1;
+                self.note_load(slot, 1, env);
                 self.complete(slot, cycle.max(data) + u64::from(self.config.forwarding_cycles));
                 return;
             }
-            // The store has to reach the cache first; its way there is taken to be as long as the load's.
+            // The store has to reach the cache first; its way there is taken to be as long as the load's, which then
+            // finds there what the store has written.
             Forwarding::Partial(data) => {
+                let lines = lines_of_access(address, size);
+                self.stats.loads += lines;
+                self.stats.l1d_hits += lines;
+                self.note_load(slot, lines, env);
                 let forwarding = u64::from(self.config.forwarding_cycles);
                 self.complete(slot, cycle.max(data) + forwarding + self.timing.l1d);
                 return;
@@ -295,9 +301,11 @@ impl Core {
     fn load_translated(&mut self, slot: u32, physical: u64, issued: u64, cycle: u64, env: &mut Environment<'_>) {
         let (address, size) = (self.rob.entry(slot).address, self.rob.entry(slot).size);
         let mut data = cycle;
-        for index in 0..lines_of_access(address, size) {
+        let lines = lines_of_access(address, size);
+        self.stats.loads += lines;
+        self.note_load(slot, lines, env);
+        for index in 0..lines {
             let line = env.table.line_of_access(address, physical, index);
-            self.stats.loads += 1;
             match env.l1d.find_and_touch(line) {
                 Some(index) => {
                     self.stats.l1d_hits += 1;
@@ -320,6 +328,15 @@ impl Core {
             self.complete(slot, data);
         }
         self.train_prefetcher(instruction, address, cycle, env);
+    }
+
+    /// The load in `slot` accesses so many lines, or gets its data from the store queue: what has just been counted of
+    /// the core is counted of its site.
+    #[inline]
+    fn note_load(&mut self, slot: u32, accesses: u64, env: &mut Environment<'_>) {
+        if let Some(sites) = &mut env.accesses {
+            sites.load_accessed(env.core, self.rob.entry(slot).queue_index, accesses);
+        }
     }
 
     /// A load or store of `instruction` has looked into l1d: what is worth having next is fetched, within its page or,

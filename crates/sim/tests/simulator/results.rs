@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::record::{Clock, Event};
-use fencepost_sim::replay::simulation::{Progress, Simulation};
+use fencepost_sim::replay::simulation::{Options, Progress, Simulation};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::switch::Scheme;
 use serde_json::{Value as Json, json};
@@ -298,8 +299,24 @@ fn what_did_not_happen_is_null_and_not_zero() {
         assert_eq!(entry["persist_buffer"][rate], Json::Null);
     }
     assert_eq!(entry["persist"]["count"], json!(0));
-    let warnings = entry["warnings"].as_array().expect("it is a list");
-    assert!(warnings.iter().any(|warning| warning.as_str().unwrap().contains("no persist at all")));
+    assert_eq!(entry["warnings"], json!([]), "no persist was asked for");
+}
+
+#[test]
+fn a_run_that_asked_for_persists_and_has_none_says_so() {
+    let said = |instruction, persist| {
+        let mut builder = ProgramBuilder::new();
+        builder.one(0, instruction, VOLATILE);
+        let (program, options) = (builder.finish().on_host(), Options { persist, ..options() });
+        let simulation = Simulation::new(&machine("pcs-table1", &[]), Scheme::Nopb, &[program], options);
+        let outcome = simulation.and_then(|simulation| simulation.run(&Progress::default()));
+        let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
+        run_entry(&outcome, "pcs-table1", Scheme::Nopb, 0.0)["warnings"].to_string()
+    };
+    assert_eq!(said(Instruction::Store, PersistMode::Program), "[]");
+    for (instruction, persist) in [(Instruction::Clwb, PersistMode::Program), (Instruction::Store, PersistMode::Sync)] {
+        assert!(said(instruction, persist).contains("the run has no persist: "), "{persist:?}");
+    }
 }
 
 #[test]

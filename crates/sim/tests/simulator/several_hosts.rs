@@ -234,4 +234,23 @@ fn limits_count_all_hosts_together() {
     assert!((1000..1002).contains(&outcome.instructions), "{}", outcome.instructions);
     let own: Vec<u64> = outcome.positions.iter().map(|threads| threads.iter().sum()).collect();
     assert!(own.iter().all(|own| *own > 400), "both went on until then: {own:?}");
+    assert_eq!(outcome.warnings, [""; 0]);
+}
+
+#[test]
+fn a_limit_beyond_the_end_says_how_much_there_is() {
+    let options = Options { instructions_limit: Some(9_000_000), pm_writes_limit: Some(1_234_567), ..options() };
+    let programs = [flushes(500, None), flushes(500, None)];
+    let [alone, both] =
+        [1, 2].map(|hosts| replay(&one_switch(hosts), Scheme::Nopb, &programs[..hosts], options.clone()));
+    assert_eq!((alone.ended, both.ended), (Ended::Complete, Ended::Complete));
+    let one_record = [
+        "--limit-instructions 9,000,000: the record has only 1,500 instructions",
+        "--limit-pm-writes 1,234,567: the record makes only 500 writes to PM",
+    ];
+    let two_records = [
+        "--limit-instructions 9,000,000: the records have only 3,000 instructions",
+        "--limit-pm-writes 1,234,567: the records make only 1,000 writes to PM",
+    ];
+    assert_eq!((texts(&alone.warnings), texts(&both.warnings)), (one_record.to_vec(), two_records.to_vec()));
 }

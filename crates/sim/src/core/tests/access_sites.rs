@@ -90,3 +90,20 @@ fn s1306_nothing_is_counted_while_time_does_not_count() {
     assert_eq!(found.len(), 2);
     assert!(found.iter().all(|site| site.count + site.wait_ps() + site.lines.iter().sum::<u64>() == 0));
 }
+
+#[test]
+fn s1307_sites_count_what_their_core_counts_whether_it_waits_or_not() {
+    let whole_and_part =
+        [store(RBX, RCX, DRAM), load(RAX, RBX, DRAM), store_4(RBX, RCX, line(1) + 4), load(RAX, RBX, line(1))];
+    let over_two_lines = [load(RDX, RBX, line(3) - 4), store(RBX, RCX, line(6) - 4)];
+    let mut bench = core(&[whole_and_part.as_slice(), over_two_lines.as_slice()].concat());
+    bench.log_sites();
+    bench.end();
+    let sites = bench.host().access_sites().expect("they are asked for").sites();
+    assert_eq!(sites.iter().map(|site| site.count).collect::<Vec<_>>(), [1, 1, 1, 1, 2, 1]);
+    let counted =
+        |is_store| sites.iter().filter(|site| site.key.is_store == is_store).map(|site| site.count).sum::<u64>();
+    let core = bench.core(0);
+    assert_eq!((core.forwarded_loads, core.loads, core.stores), (1, 3, 3));
+    assert_eq!((counted(false), counted(true)), (core.loads + core.forwarded_loads, core.stores));
+}

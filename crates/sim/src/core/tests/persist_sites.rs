@@ -156,6 +156,47 @@ fn s1109_a_loop_keeps_its_caller_and_a_new_frame_does_not_show_it() {
     assert_eq!(found, [(number, 5), (0, 1)]);
 }
 
+/// Two blocks of a program that call a function of a library, whose inner function flushes; all its blocks load.
+fn library_calls() -> (Script, [u32; 2], [u32; 3]) {
+    let mut script = Script::default();
+    let outer = [nop(), load(RAX, RBX, line(7)), call(STACK)];
+    let inner = [clwb(RBX, line(0)), load(RAX, RBX, line(8)), ret(STACK)];
+    let after = [load(RAX, RBX, line(9)), ret(STACK)];
+    let program = [[nop(), call(STACK)], [zero(RAX), call(STACK)]];
+    let numbers = program.each_ref().map(|caller| script.place(caller));
+    let library = [script.place(&outer), script.place(&inner), script.place(&after)];
+    for caller in [0, 1] {
+        script.run(0, &program[caller]);
+        script.run(0, &outer);
+        script.run(0, &inner);
+        script.run(0, &after);
+    }
+    (script, numbers, library)
+}
+
+#[test]
+fn s1115_a_library_without_source_lines_persists_for_the_line_that_called_it() {
+    let (_, numbers, library) = library_calls();
+    let callers = |without_source: &[u32]| {
+        let mut bench = Setup::machine(&[]).run(library_calls().0);
+        bench.log_sites_without_source(without_source);
+        bench.end();
+        let sites = bench.host().persist_sites().next().expect("they are asked for").sites();
+        let flushes: Vec<u32> = sites.iter().map(|site| site.key.caller).collect();
+        let accesses = bench.host().access_sites().expect("they are asked for").sites();
+        (flushes, accesses.iter().map(|site| (site.key.block, site.key.caller)).collect::<Vec<_>>())
+    };
+    let (flushes, accesses) = callers(&library);
+    assert_eq!(flushes, numbers);
+    let expected = numbers.iter().flat_map(|caller| library.map(|block| (block, *caller)));
+    assert_eq!(accesses, expected.collect::<Vec<_>>());
+    let (flushes, accesses) = callers(&[]);
+    assert_eq!((flushes, accesses), (vec![library[0]], library.map(|block| (block, 0)).to_vec()));
+    // Of a program without any source lines, the call itself is all that can be named.
+    let (flushes, accesses) = callers(&[library.as_slice(), numbers.as_slice()].concat());
+    assert_eq!((flushes, accesses), (vec![library[0]], library.map(|block| (block, 0)).to_vec()));
+}
+
 #[test]
 fn s1110_an_inserted_persist_belongs_to_the_call_that_releases() {
     let mut script = Script::default();

@@ -64,7 +64,8 @@ fn s205_a_load_of_which_the_store_covers_a_part_goes_through_the_cache() {
     let mut bench = core_with(&["cache.l1d.latency_cycles=4"], &[store_4(RBX, RCX, DRAM + 4), load(RAX, RBX, DRAM)]);
     bench.warm(0, DRAM, Want::Own);
     assert_eq!(bench.end(), 2 + 1 + 4 + 1);
-    assert_eq!(bench.core(0).forwarded_loads, 0);
+    assert_eq!((bench.core(0).forwarded_loads, bench.core(0).loads), (0, 1));
+    assert_eq!((bench.core(0).l1d_hits, bench.core(0).l1d_misses), (2, 0), "the store and the load");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Simulation;
+use crate::core::persist::PersistMode;
 use crate::error::SimulationError;
 use crate::host::Host;
 use crate::replay::sampling::Sample;
@@ -62,8 +63,9 @@ pub struct Outcome {
     pub links: Vec<LinkEnd>,
     /// What was measured if only a sample was replayed in detail.
     pub sample: Option<Sample>,
-    /// Whether any host reaches persistent memory.
-    pub has_pm: bool,
+    /// Whether persists were asked for, of hosts that reach persistent memory: some are to be inserted, or the program
+    /// flushes lines.
+    pub wants_persists: bool,
     /// Waits of all hosts that were ended because nothing else could go on.
     pub forced_waits: u64,
     /// Why the figures are not those of the program that was recorded; empty if they are.
@@ -90,7 +92,10 @@ impl Simulation {
             Ended::Complete
         };
         let forced_waits = self.system.hosts().map(Host::forced_waits).sum();
-        let warnings = self.warnings();
+        let mut warnings = self.warnings();
+        if ended == Ended::Complete {
+            warnings.extend(self.limits_beyond_the_end());
+        }
         Ok(Outcome {
             ended,
             intervals: std::mem::take(&mut self.intervals),
@@ -100,7 +105,8 @@ impl Simulation {
             hosts: self.system.host_names().map(str::to_owned).collect(),
             links: self.system.links().to_vec(),
             sample,
-            has_pm: self.system.hosts().any(Host::reaches_pm),
+            wants_persists: self.system.hosts().any(Host::reaches_pm)
+                && (self.options.persist != PersistMode::Program || flushes(&stats) > 0),
             forced_waits,
             polling_instructions: self.system.hosts().map(Host::polling_instructions).sum(),
             unreliable_because: unreliable_because(forced_waits, self.unnamed_waits(false)),
@@ -114,6 +120,24 @@ impl Simulation {
     fn unnamed_waits(&self, in_versions_that_name_them: bool) -> u64 {
         let hosts = self.system.hosts().filter(|host| host.names_spin_waits() == in_versions_that_name_them);
         hosts.map(Host::unnamed_waits).sum()
+    }
+
+    /// That the records, which came to their end, have too little for the limits.
+    fn limits_beyond_the_end(&self) -> Vec<String> {
+        let writes: u64 = self.system.hosts().map(Host::pm_writes).sum();
+        let [have, make] = match self.system.hosts().count() {
+            1 => ["the record has", "the record makes"],
+            _ => ["the records have", "the records make"],
+        };
+        let instructions = self.options.instructions_limit.map(|limit| {
+            let (limit, there_are) = (grouped(limit), grouped(self.instructions()));
+            format!("--limit-instructions {limit}: {have} only {there_are} instructions")
+        });
+        let pm_writes = self
+            .options
+            .pm_writes_limit
+            .map(|limit| format!("--limit-pm-writes {}: {make} only {} writes to PM", grouped(limit), grouped(writes)));
+        instructions.into_iter().chain(pm_writes).collect()
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -133,6 +157,12 @@ impl Simulation {
     }
 }
 
+/// Flushes of all cores, whatever they flush.
+fn flushes(stats: &StatsNode) -> u64 {
+    let of_hosts = stats.children().iter().flat_map(|(_, component)| component.children());
+    of_hosts.filter(|(name, _)| name.starts_with("core")).map(|(_, core)| core.counter("flushes")).sum()
+}
+
 /// Why a replay with so many forced waits, and so many that end when they may not have ended, is not of the program
 /// that was recorded; empty if it is.
 fn unreliable_because(forced_waits: u64, unnamed_waits: u64) -> Vec<String> {
@@ -150,6 +180,16 @@ fn unreliable_because(forced_waits: u64, unnamed_waits: u64) -> Vec<String> {
         ));
     }
     reasons
+}
+
+/// A number with a comma between thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let (first, others) = digits.split_at((digits.len() - 1) % 3 + 1);
+    others
+        .as_bytes()
+        .chunks(3)
+        .fold(first.to_owned(), |text, three| format!("{text},{}", String::from_utf8_lossy(three)))
 }
 
 fn waits(count: u64) -> String {
