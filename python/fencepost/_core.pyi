@@ -4,6 +4,10 @@ from collections.abc import Callable
 from typing import final
 
 __version__: str
+#: The digest of the sources that decide results: builds of one commit have the same.
+SIMULATOR: str
+#: How it was compiled: quick, release, or debug.
+BUILD: str
 
 __all__ = [
     "CrashStates",
@@ -12,6 +16,8 @@ __all__ = [
     "Job",
     "Record",
     "Service",
+    "BUILD",
+    "SIMULATOR",
     "__version__",
     "bursts_follow",
     "bursts_measure",

@@ -70,6 +70,8 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         faults::keep_panics_quiet();
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("SIMULATOR", env!("FENCEPOST_SIMULATOR"))?;
+        module.add("BUILD", env!("FENCEPOST_BUILD"))
     }
 }
