@@ -11,8 +11,9 @@ import re
 import shlex
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,8 @@ def test_two_processes_are_paced_by_weight(
         assert rows["gold"]["source"] == rows["silver"]["source"] == "reported"
         assert rows["gold"]["weight"] == 3
         # Never more than the pool carries, but for what was under way while each began alone.
-        assert sum(row["rate"] for row in rows.values()) < 0.05e9 * 1.1
+        moved = sum(row["bytes"] for row in rows.values())
+        assert moved < 0.05e9 * document["seconds"] * 1.1
         assert all(row["paused_seconds"] > 0 for row in (rows["gold"], rows["silver"]))
 
     in_one_of(5, check)
@@ -100,17 +102,121 @@ def test_the_example_of_the_page_does_what_the_page_shows(
     configuration, command, shown = re.findall(r"^```\w*\n(.*?)^```", page, re.M | re.S)[:3]
     (tmp_path / "channels.toml").write_text(configuration)
     run = fencepost(*shlex.split(command)[1:], "--json", "out.json", check=True)
-    printed, heads = ([line.split() for line in text.splitlines()] for text in (run.stderr, shown))
+    # However wide the numbers make the table.
+    texts = (re.sub("─+", "─", text) for text in (run.stderr, shown))
+    printed, heads = ([line.split() for line in text.splitlines()] for text in texts)
     heads = [words for words in heads if words]
     printed = [words for words in printed if words]
     assert [words[:1] for words in printed] == [words[:1] for words in heads]
     assert printed[0] == heads[0]
     assert max(map(len, run.stderr.splitlines())) <= TERMINAL_COLUMNS
-    # One may end before the other, and then has had no more of the pool than its part.
+    # One may end before the other, which then has all of the pool.
     rows = json.loads((tmp_path / "out.json").read_text())["channels"]
     assert [row["name"] for row in rows] == ["gold", "others"]
-    assert sum(row["bytes"] for row in rows) / rows[0]["seconds"] < 1e9 * 1.1
+    assert sum(row["share"] * row["seconds"] for row in rows) < 1e9 * 1.05 * max(
+        row["seconds"] for row in rows
+    )
     assert all(row["paused_seconds"] > 0.3 * row["thread_seconds"] for row in rows)
+
+
+COMPUTE = "i=0; while [ $i -lt {} ]; do i=$((i+1)); done"
+
+
+def run_scripts(
+    fencepost: Fencepost, folder: Path, scripts: Mapping[str, str], channels: str = WEIGHTS
+) -> dict[str, Any]:
+    """What `--json` says of shell scripts, each in the channel of its name, that share 1 GB/s."""
+    programs = "".join(
+        f'[[program]]\ncommand = ["sh", "-c", {json.dumps(script)}]\n'
+        + (f'channel = "{name}"\n' if name else "")
+        for name, script in scripts.items()
+    )
+    (folder / "channels.toml").write_text(channels + programs)
+    fencepost(
+        *("channel", "run", "-q", "--config", "channels.toml", "--json", "out.json"),
+        *("--emulate", "1", "--charge", "4"),
+        check=True,
+    )
+    document: dict[str, Any] = json.loads((folder / "out.json").read_text())
+    document["channels"] = {row["name"]: row for row in document["channels"]}
+    return document
+
+
+def check_had(document: dict[str, Any]) -> None:
+    """What holds of every run: a channel gets its share, which is within its demand, and shares add
+    up to the pool."""
+    rows = document["channels"].values()
+    for row in rows:
+        assert row["rate"] * row["seconds"] == pytest.approx(row["bytes"])
+        # It begins unpaced, and is stopped a little late.
+        assert row["rate"] < row["share"] * 1.1 + 0.02e9
+        assert row["rate"] <= row["demand"] * 1.001
+        assert row["share"] <= row["demand"] * 1.01
+        assert row["paused_seconds"] <= row["thread_seconds"] * 1.001
+    granted = sum(row["share"] * row["seconds"] for row in rows)
+    assert granted < 1e9 * document["seconds"] * 1.05
+
+
+def test_a_channel_is_shown_with_what_it_had_while_it_had_a_running_thread(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    """Gold ends long before silver, and silver gets all that is left."""
+    scripts = {
+        "gold": COMPUTE.format(200_000) + "; : > over",
+        "silver": "until [ -e over ]; do :; done; " + COMPUTE.format(200_000),
+    }
+
+    def check() -> None:
+        (tmp_path / "over").unlink(missing_ok=True)
+        document = run_scripts(fencepost, tmp_path, scripts)
+        check_had(document)
+        gold, silver = (document["channels"][name] for name in scripts)
+        assert gold["seconds"] < silver["seconds"] <= document["seconds"]
+        # Its part while both ran, however long the other one ran on.
+        assert gold["share"] == pytest.approx(0.75e9, rel=0.1)
+        # And all of it for the rest.
+        alone = silver["seconds"] - gold["seconds"]
+        expected = (0.25e9 * gold["seconds"] + 1e9 * alone) / silver["seconds"]
+        assert silver["share"] == pytest.approx(expected, rel=0.1)
+
+    in_one_of(5, check)
+
+
+def test_a_channel_does_not_run_while_its_threads_are_silent(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    """Its shell, that waits, and the one that sleeps have no share: the other channel has all."""
+    sleeps = f"{COMPUTE.format(100_000)}; sleep 2; {COMPUTE.format(100_000)}"
+    scripts = {"gold": f"sh -c '{sleeps}'; true", "silver": COMPUTE.format(200_000)}
+
+    def check() -> None:
+        document = run_scripts(fencepost, tmp_path, scripts)
+        check_had(document)
+        gold = document["channels"]["gold"]
+        assert gold["threads"] == 3
+        assert 0 < gold["seconds"] < document["seconds"] - 1.5
+        # No two of them computed at the same time.
+        assert gold["thread_seconds"] < gold["seconds"] * 1.1
+
+    in_one_of(5, check)
+
+
+def test_what_a_thread_did_stays_with_the_channel_in_which_it_did_it(
+    fencepost: Fencepost, tmp_path: Path
+) -> None:
+    renamed = f"{COMPUTE.format(100_000)}; echo later > /proc/$$/comm; {COMPUTE.format(200_000)}"
+    channels = '[[channel]]\nname = "late"\nthread = "late*"\n'
+
+    def check() -> None:
+        document = run_scripts(fencepost, tmp_path, {"": renamed}, channels)
+        check_had(document)
+        late, others = (document["channels"][name] for name in ("late", "others"))
+        assert (late["threads"], others["threads"]) == (1, 1)
+        assert late["bytes"] > others["bytes"] > 0
+        assert late["seconds"] + others["seconds"] <= document["seconds"] + 0.1
+        assert late["paused_seconds"] > 0 < others["paused_seconds"]
+
+    in_one_of(5, check)
 
 
 TRAPS = ("waits", "own_signals", "keeps_errno", "nested", "threads", "processes", "masked")
@@ -260,6 +366,9 @@ def test_the_schema_has_every_key_with_its_range(fencepost: Fencepost) -> None:
     assert (weight["minimum"], weight["maximum"], weight["default"]) == (0.001, 1000, 1.0)
     assert schema["properties"]["program"]["items"]["required"] == ["command"]
     assert schema["additionalProperties"] is False
+    silence = schema["properties"]["timing"]["properties"]["silence_ms"]
+    assert silence["default"] == 300
+    assert "does not run" in silence["description"]
 
 
 def test_without_a_source_of_bandwidth_nothing_is_pretended(

@@ -132,8 +132,6 @@ def test_every_command_is_found_by_its_name_alone_and_imports_no_other():
             "18,446,744,073,709,551,615",
         ),
         (["run", "--limit-instructions", "0", "pcs-table1", "x"], "--limit-instructions"),
-        (["latency", "xconn-x8", "--measure-us", "nan"], "nan"),
-        (["crash", "pcs-table1", "--check", "true", "--timeout", "nan", "--", "true"], "nan"),
         (["record"], "a program is missing"),
         (["record", "--"], "a program is missing behind --"),
         (["info", "absent"], "absent: cannot be read"),
@@ -145,6 +143,29 @@ def test_wrong_input_is_one_message_and_code_2(fencepost_here, arguments, part):
     done = fencepost_here(*arguments)
     assert refused(done, part)
     assert len(done.stderr.splitlines()) == 1
+
+
+def fractions(command, path=()):
+    """Each option of each command that takes a number with a fraction."""
+    for name, one in getattr(command, "commands", {}).items():
+        yield from fractions(one, (*path, name))
+    for option in command.params:
+        if option.type.name.startswith("float"):
+            yield *path, option.opts[-1]
+
+
+def test_no_option_takes_what_is_no_finite_number(capsys):
+    load([])
+    found = list(fractions(typer.main.get_command(app)))
+    assert {("channel", "run", "--emulate"), ("channel", "run", "--charge")} <= set(found)
+    assert {("channel", "status", "--interval"), ("crash", "--timeout")} <= set(found)
+    for *command, option in found:
+        for value in ("nan", "inf", "-inf"):
+            assert main([*command, option, value]) == 2
+            told = capsys.readouterr()
+            assert told.out == ""
+            wanted = re.escape(f"fencepost: {option} {value}: it has to be a number from ")
+            assert re.fullmatch(wanted + r"[\d.,]+ to [\d.,]+\n", told.err), told.err
 
 
 def test_folders_of_outputs_are_made(fencepost, tmp_path):

@@ -14,6 +14,24 @@ pub struct Progress {
     pub now: Duration,
     /// All bytes that it used.
     pub bytes: u64,
+    /// Its processor time.
+    pub processor: Duration,
+}
+
+/// What a thread had while it ran.
+///
+/// It runs in all of its windows, pauses included. Of a window in which it fell silent for so long that its share went
+/// to others, only the pause and the processor time count.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Had {
+    /// For how long it ran.
+    pub running: Duration,
+    /// Of that, paused.
+    pub paused: Duration,
+    /// What it would have used unpaced.
+    pub demanded_bytes: f64,
+    /// The sum of its shares.
+    pub granted_bytes: f64,
 }
 
 /// The pacing of a thread.
@@ -26,8 +44,8 @@ pub struct Pacer {
     begun: Progress,
     /// Of this window, how long the thread was paused.
     paused_in_window: Duration,
-    paused: Duration,
-    granted_bytes: f64,
+    running_since: Duration,
+    had: Had,
 }
 
 impl Pacer {
@@ -39,8 +57,8 @@ impl Pacer {
             rate: Average::new(timing.interval),
             begun: now,
             paused_in_window: Duration::ZERO,
-            paused: Duration::ZERO,
-            granted_bytes: 0.0,
+            running_since: now.now,
+            had: Had::default(),
         }
     }
 
@@ -56,11 +74,11 @@ impl Pacer {
     /// late wake-up would be lost.
     pub fn end_window(&mut self, progress: Progress, grants: &[Option<Grant>]) -> Duration {
         let (elapsed, bytes) = self.since(progress);
-        if let Some(allowed) = self.channel.allowed() {
-            self.granted_bytes += allowed.bytes_in(elapsed);
-        }
+        let used = Used { bytes, ran: elapsed.saturating_sub(self.paused_in_window), elapsed };
         self.rate.add(Bandwidth::of(bytes, elapsed).bytes_per_second(), elapsed);
-        self.channel.end_window(Used { bytes, ran: elapsed.saturating_sub(self.paused_in_window), elapsed }, grants);
+        let allowed = self.channel.allowed();
+        self.channel.end_window(used, grants);
+        self.count(used, progress, allowed);
         self.begun = progress;
         self.paused_in_window = Duration::ZERO;
         let repay = |allowed| self.channel.debt().pause(allowed, self.timing.pause_max);
@@ -71,7 +89,6 @@ impl Pacer {
     /// The thread has been paused for so long, in the window that `end_window` began.
     pub fn was_paused(&mut self, pause: Duration) {
         self.paused_in_window += pause;
-        self.paused += pause;
     }
 
     /// What it claims of a device, by its place on the path.
@@ -84,19 +101,34 @@ impl Pacer {
         Bandwidth::new(self.rate.value().unwrap_or(0.0))
     }
 
-    /// What it may use; `None` without a grant.
-    pub fn allowed(&self) -> Option<Bandwidth> {
-        self.channel.allowed()
+    /// What it has: its grant, as far as it demands it.
+    pub fn share(&self) -> Bandwidth {
+        self.channel.share()
     }
 
-    /// For how long it was paused in all.
-    pub fn paused(&self) -> Duration {
-        self.paused
+    /// What it had up to the end of the last window.
+    pub fn had(&self) -> &Had {
+        &self.had
     }
 
-    /// How many bytes it was allowed in all.
-    pub fn granted_bytes(&self) -> u64 {
-        self.granted_bytes as u64
+    /// Since when it had run at the end of the last window: since the pause before, or since it woke.
+    pub fn running_since(&self) -> Duration {
+        self.running_since
+    }
+
+    /// Adds the window that ends, in which it was `allowed` that much, to what the thread had.
+    fn count(&mut self, used: Used, progress: Progress, allowed: Option<Bandwidth>) {
+        let was_silent = used.ran > self.timing.silence_max;
+        let ran = if was_silent { progress.processor.saturating_sub(self.begun.processor) } else { used.ran };
+        let running = self.paused_in_window + ran;
+        let demand = Bandwidth::of(used.bytes, ran);
+        let wanted = if was_silent { demand } else { self.channel.demand() };
+        let share = allowed.map_or(Bandwidth::ZERO, |allowed| allowed.min(wanted));
+        self.running_since = progress.now.saturating_sub(ran);
+        self.had.running += running;
+        self.had.paused += self.paused_in_window;
+        self.had.demanded_bytes += demand.bytes_in(running).max(used.bytes as f64);
+        self.had.granted_bytes += share.bytes_in(running);
     }
 
     fn since(&self, progress: Progress) -> (Duration, u64) {

@@ -24,6 +24,11 @@ pub fn now() -> Duration {
     clock(libc::CLOCK_MONOTONIC)
 }
 
+/// A time as words of a segment have it.
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Processor time of the calling thread.
 pub fn processor_time() -> Duration {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
-use fencepost_channel_core::keeper::Owners;
+use fencepost_channel_core::keeper::{Owners, State};
 use fencepost_channel_core::pacer::{Pacer, Progress};
 use fencepost_channel_core::segment::place::Phase;
 use fencepost_channel_core::segment::{Coherence, Row, Segment, Settings, Word, Words};
+use fencepost_channel_core::system;
 use fencepost_pacing::{Bandwidth, Grant, Weight};
 
 const CAPACITY: f64 = 1e9;
@@ -113,8 +114,8 @@ fn words_that_are_no_segment_are_refused() {
     assert!(Segment::open(short, 0).err().unwrap().to_string().contains("cut short"));
 }
 
-/// A thread that runs for `quantum`, wakes `late` after each pause, and demands `demand`.
-fn paced_rate(weight: f64, demand: f64, late: Duration) -> f64 {
+/// A thread that runs for `quantum`, wakes `late` after each pause, demands `demand`, and is `silent` once in between.
+fn paced(weight: f64, demand: f64, late: Duration, silent: Duration) -> (Pacer, Progress) {
     let segment = segment();
     let quantum = segment.quantum();
     let grant = Grant {
@@ -128,8 +129,14 @@ fn paced_rate(weight: f64, demand: f64, late: Duration) -> f64 {
     let link = Bandwidth::new(CAPACITY);
     let mut pacer = Pacer::new(segment.timing(), weight, link, &[Some(grant)], Progress::default());
     let mut progress = Progress::default();
-    while progress.now < Duration::from_secs(2) {
+    let mut is_awake = true;
+    while progress.now < Duration::from_secs(2) + silent {
+        if is_awake && progress.now > Duration::from_secs(1) {
+            progress.now += silent;
+            is_awake = false;
+        }
         progress.now += quantum;
+        progress.processor += quantum;
         progress.bytes += (demand * quantum.as_secs_f64()) as u64;
         if pacer.is_over(progress) {
             let number = progress.now.as_millis() as u64 / 20;
@@ -140,7 +147,57 @@ fn paced_rate(weight: f64, demand: f64, late: Duration) -> f64 {
             }
         }
     }
+    (pacer, progress)
+}
+
+fn paced_rate(weight: f64, demand: f64, late: Duration) -> f64 {
+    let (_, progress) = paced(weight, demand, late, Duration::ZERO);
     progress.bytes as f64 / progress.now.as_secs_f64()
+}
+
+#[test]
+fn a_silent_thread_neither_runs_nor_has_a_share() {
+    for silent in [Duration::ZERO, Duration::from_secs(7)] {
+        let (pacer, _) = paced(1.0, CAPACITY, Duration::ZERO, silent);
+        let had = pacer.had();
+        let running = had.running.as_secs_f64();
+        assert!((running - 2.0).abs() < 0.02, "{had:?}");
+        // A little less before a grant counts it.
+        assert!((had.granted_bytes / running / (CAPACITY / 4.0) - 1.0).abs() < 0.02, "{had:?}");
+        assert!((had.demanded_bytes / running / CAPACITY - 1.0).abs() < 0.01, "{had:?}");
+        assert!((had.paused.as_secs_f64() / running - 0.75).abs() < 0.01, "{had:?}");
+    }
+}
+
+#[test]
+fn a_thread_that_demands_less_than_its_grant_has_what_it_demands() {
+    let (pacer, progress) = paced(1.0, 0.1 * CAPACITY, Duration::ZERO, Duration::ZERO);
+    let had = pacer.had();
+    assert!((had.granted_bytes / progress.bytes as f64 - 1.0).abs() < 0.01, "{had:?}");
+    assert!((had.demanded_bytes / progress.bytes as f64 - 1.0).abs() < 0.01, "{had:?}");
+    assert_eq!(had.paused, Duration::ZERO);
+}
+
+#[test]
+fn only_threads_that_run_have_a_share_in_what_a_segment_says() {
+    let segment = segment();
+    let now = system::now();
+    // All are this thread, which exists: the last one is closed.
+    let until = [now + Duration::from_secs(3600), Duration::ZERO, now + Duration::from_secs(3600)];
+    let holders = until.map(|until| {
+        let (index, holder) = segment.take_row(system::thread(), 0).unwrap();
+        let until_ns = system::nanoseconds(until);
+        let row = Row { rule: 1, devices: 1, until_ns, rate: 1.0, demand: 4.0, share: 2.0, bytes: 8, ..Row::default() };
+        row.publish(segment.row(index));
+        (index, holder)
+    });
+    let (last, holder) = holders[2];
+    Row::place(segment.row(last)).close(holder);
+    let state = State::read(segment);
+    let others = &state.channels[1];
+    assert_eq!((others.sums.rate, others.sums.demand, others.sums.share), (1.0, 4.0, 2.0));
+    assert_eq!((others.sums.bytes, others.threads), (24, (2, 1)));
+    assert_eq!(state.threads.iter().map(|thread| thread.row.share).collect::<Vec<_>>(), [2.0, 0.0]);
 }
 
 #[test]

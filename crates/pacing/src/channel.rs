@@ -95,8 +95,18 @@ impl Channel {
     /// What another device holds the channel to is all that it demands of this one: the rest is for others.
     pub fn claim(&self, device: usize) -> Claim {
         let rate = self.path.get(device).map_or(Bandwidth::ZERO, Received::rate);
-        let demand = Bandwidth::new(self.demand.value().unwrap_or(0.0));
-        Claim { weight: self.weight, rate, demand: self.without(device, demand) }
+        Claim { weight: self.weight, rate, demand: self.without(device, self.demand()) }
+    }
+
+    /// What it would take if nothing paused it, averaged.
+    pub fn demand(&self) -> Bandwidth {
+        Bandwidth::new(self.demand.value().unwrap_or(0.0))
+    }
+
+    /// What it has of its path: the bandwidth that it may use, as far as it demands it. The shares of all channels that
+    /// a device counts add up to its capacity, or to less where they demand less.
+    pub fn share(&self) -> Bandwidth {
+        self.allowed().map_or(Bandwidth::ZERO, |allowed| allowed.min(self.demand()))
     }
 
     /// Ends a window: what the channel did in it, and the grants of the devices on its path, in the order of the path.

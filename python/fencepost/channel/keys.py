@@ -93,7 +93,7 @@ TIMING = {
     ),
     "silence_ms": Key(
         "number",
-        "A thread that is silent for so long leaves its share to others",
+        "A thread that is silent for so long leaves its share to others, and does not run",
         300.0,
         10,
         10_000,

@@ -36,10 +36,10 @@ class Run:
         return next((code for code in self.codes if code), 0)
 
     def channels(self) -> list[dict[str, Any]]:
-        """What each channel with threads did, in its bytes per second."""
+        """What each channel with threads had while any of them ran, in bytes per second."""
         rows = []
         for before, after in zip(self.before["channels"], self.state["channels"], strict=True):
-            row = _channel(before, after, self.seconds)
+            row = _channel(before, after)
             if row["threads"]:
                 rows.append(row)
         return rows
@@ -109,26 +109,29 @@ def _code(code: int) -> int:
     return code if code >= 0 else SIGNALLED + abs(code)
 
 
-def _channel(before: dict[str, Any], after: dict[str, Any], seconds: float) -> dict[str, Any]:
+def _channel(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """One row of `channel run --json`."""
 
     def grown(key: str) -> float:
         return float(after[key] - before[key])
 
-    unpaused = grown("lived") - grown("paused")
-    demand = grown("bytes") / unpaused * grown("lived") / seconds if unpaused > 0 else 0.0
+    seconds = grown("seconds")
+
+    def rate(key: str) -> float:
+        return grown(key) / seconds if seconds > 0 else 0.0
+
     return {
         "name": after["name"],
         "weight": after["weight"],
         "bytes": after["bytes"] - before["bytes"],
         "seconds": seconds,
-        "rate": grown("bytes") / seconds,
-        "demand": demand,
-        "share": grown("granted_bytes") / seconds,
+        "rate": rate("bytes"),
+        "demand": rate("demanded_bytes"),
+        "share": rate("granted_bytes"),
         "source": after["source"],
         "handler_cpu_seconds": grown("handler"),
         "processor_seconds": grown("processor"),
-        "thread_seconds": grown("lived"),
+        "thread_seconds": grown("running"),
         "paused_seconds": grown("paused"),
         "threads": int(after["threads"] + after["ended"] - before["threads"] - before["ended"]),
     }

@@ -22,13 +22,15 @@ CONFIDENCE = {
 def of_run(channels: list[dict[str, Any]]) -> Table:
     """The channels of a run that is over."""
     table = _table(
-        "channel", "weight", "threads", "GB", "GB/s", "demand", "share", "paused", "handlers"
+        *("channel", "weight", "threads", "s"),
+        *("GB", "GB/s", "demand", "share", "paused", "handlers"),
     )
     for one in channels:
         table.add_row(
             one["name"],
             f"{one['weight']:g}",
             str(one["threads"]),
+            f"{one['seconds']:.1f}",
             f"{one['bytes'] / GB:.3f}",
             *(_rate(one[key]) for key in ("rate", "demand", "share")),
             _part(one["paused_seconds"], one["thread_seconds"]),
@@ -45,8 +47,8 @@ def of_threads(threads: Iterable[dict[str, Any]]) -> Table:
     for one in threads:
         table.add_row(
             str(one["thread"]),
-            *(_rate(one[key]) for key in ("rate", "demand", "allowed")),
-            _part(one["paused"], one["lived"]),
+            *(_rate(one[key]) for key in ("rate", "demand", "share")),
+            _part(one["paused"], one["running"]),
             str(one["process"]),
             one["channel"],
             one["name"],
@@ -61,16 +63,16 @@ def of_channels(before: dict[str, Any], state: dict[str, Any]) -> Table:
     table.add_column("source")
     seconds = max(state["now"] - before["now"], 1e-9)
     for old, new in zip(before["channels"], state["channels"], strict=True):
-        lived = new["lived"] - old["lived"]
-        running = lived - (new["paused"] - old["paused"])
+        running = new["running"] - old["running"]
+        unpaused = running - (new["paused"] - old["paused"])
         table.add_row(
             new["name"],
             f"{new['weight']:g}",
             str(new["threads"]),
             _rate((new["bytes"] - old["bytes"]) / seconds),
             _rate(new["demand"]),
-            _rate(new["allowed"]),
-            _part(running, lived),
+            _rate(new["share"]),
+            _part(unpaused, running),
             new["source"] or "–",
         )
     return table

@@ -13,7 +13,7 @@ from fencepost.calibrate.calibration import Plan
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.machine_argument import MachineName
-from fencepost.cli.numbers import COUNT_MAX, not_nan
+from fencepost.cli.numbers import COUNT_MAX
 from fencepost.progress import WholeWatch
 from fencepost.rows.row import last_line
 
@@ -87,14 +87,13 @@ def calibrate_command(
         typer.Option(
             min=0.01,
             max=100,
-            callback=not_nan,
             metavar="PERCENT",
             help="How much more error still fits as well: the noise of the measurement.",
         ),
     ] = 1.0,
     measure_us: Annotated[
         float | None,
-        typer.Option(min=1, max=1e6, callback=not_nan, help="Simulated time of a row (100)."),
+        typer.Option(min=1, max=1e6, help="Simulated time of a row (100)."),
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=COUNT_MAX, help="Seed of the search and of the traffic.")

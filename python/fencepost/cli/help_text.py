@@ -1,4 +1,5 @@
-"""How help is laid out: what each command does in full, and kinds and ranges of values in words."""
+"""What options take, and how help is laid out: what each command does in full, and kinds and ranges
+of values in words."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +18,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Option(TyperOption):
-    """An option, whose help has no symbols of the parser."""
+    """An option, whose numbers are finite, and whose help has no symbols of the parser."""
+
+    def type_cast_value(self, ctx: Any, value: Any) -> Any:
+        read = super().type_cast_value(ctx, value)
+        numbers.check_finite(read, self)
+        return read
 
     def get_help_record(self, ctx: Any) -> tuple[str, str] | None:
         record = super().get_help_record(ctx)

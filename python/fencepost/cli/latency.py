@@ -12,7 +12,7 @@ from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.machine_argument import MachineName
-from fencepost.cli.numbers import COUNT_MAX, not_nan
+from fencepost.cli.numbers import COUNT_MAX
 from fencepost.latency import plot, text
 from fencepost.schemes import VOLATILE
 from fencepost.traffic import Machine
@@ -62,7 +62,6 @@ def latency_command(
         typer.Option(
             min=1,
             max=1e6,
-            callback=not_nan,
             help="Simulated time of a point, after a warm-up (default: 100; two intervals of a "
             "transport).",
         ),

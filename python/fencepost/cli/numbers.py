@@ -1,6 +1,7 @@
 """What numbers options may have, and what is said of wrong ones."""
 
 import math
+from typing import Any
 
 import typer
 from typer.exceptions import TyperException
@@ -13,11 +14,10 @@ SENSIBLE_MAX = 1e6  # help does not mention limits from here on
 _QUOTES = "'"  # which the parser puts around words
 
 
-def not_nan(value: float | None) -> float | None:
-    """The callback of each option with a fraction: to the parser `nan` is within every range."""
-    if value is not None and math.isnan(value):
-        raise typer.BadParameter("nan is not a number.")
-    return value
+def check_finite(value: object, option: Any) -> None:
+    """Refuses `nan`, which is within every range to the parser, and `inf`."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number.", param=option)
 
 
 def refusal(error: TyperException) -> str | None:

@@ -13,7 +13,6 @@ from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED
 from fencepost.cli.hosts import check_machine, in_order, records_of
 from fencepost.cli.machine_argument import MachineName
-from fencepost.cli.numbers import not_nan
 from fencepost.cli.replay import AllowCut, Hosts, Persist, Place, Pm, Quiet, Seed, Set, Threads
 from fencepost.hold_up import NJ_PER_BYTE, Budget, microjoules
 from fencepost.progress import Watch
@@ -38,7 +37,6 @@ def power(
         typer.Option(
             min=0,
             max=1e6,
-            callback=not_nan,
             metavar="NJ",
             help="Energy to bring a byte to the media, nJ.",
         ),
@@ -48,7 +46,6 @@ def power(
         typer.Option(
             min=0,
             max=1e15,
-            callback=not_nan,
             metavar="UJ",
             help="Energy of the hold-up source, in uJ (default: hold_up.energy_uj of the machine).",
         ),
@@ -59,7 +56,6 @@ def power(
             "--phase-1-us",
             min=0,
             max=1e8,
-            callback=not_nan,
             help="Time limit of GPF phase 1, in us.",
         ),
     ] = None,
@@ -69,7 +65,6 @@ def power(
             "--phase-2-us",
             min=0,
             max=1e8,
-            callback=not_nan,
             help="Time limit of GPF phase 2, in us.",
         ),
     ] = None,

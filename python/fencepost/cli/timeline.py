@@ -11,7 +11,7 @@ from fencepost import coherent, documents, machines, reliability, terminal, time
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
-from fencepost.cli.numbers import COUNT_MAX, TIME_NS_MAX, not_nan
+from fencepost.cli.numbers import COUNT_MAX, TIME_NS_MAX
 from fencepost.cli.replay import Quiet
 from fencepost.progress import Watch
 from fencepost.runs import executors
@@ -68,7 +68,6 @@ def make_timeline(
             "--from",
             min=0,
             max=TIME_NS_MAX,
-            callback=not_nan,
             metavar="NS",
             help="Requests that begin at this simulated time or later …",
         ),
@@ -79,7 +78,6 @@ def make_timeline(
             "--to",
             min=0,
             max=TIME_NS_MAX,
-            callback=not_nan,
             metavar="NS",
             help="… and before this one.",
         ),

@@ -9,6 +9,7 @@ use fencepost_channel_core::meter::{Means, Meter};
 use fencepost_channel_core::pacer::{Pacer, Progress};
 use fencepost_channel_core::segment::place::{Holder, Phase};
 use fencepost_channel_core::segment::{Row, Segment, Source};
+use fencepost_channel_core::system::nanoseconds;
 use fencepost_channel_core::trigger::{Armed, Trigger, arm, disarm};
 use fencepost_channel_core::{system, system_call};
 
@@ -27,7 +28,6 @@ pub struct Channel {
     pacer: Pacer,
     armed: Armed,
     meter: Meter,
-    opened: Duration,
     reported_before: u64,
     processor_before: Duration,
 }
@@ -112,6 +112,7 @@ pub fn open(rule: Option<usize>) -> Result<(), Refusal> {
         return refused(Refusal::NoMeter);
     };
     let process = system::process();
+    let now = system::now();
     let row = Row {
         process,
         started_ticks: system::started_ticks(process, thread),
@@ -120,18 +121,17 @@ pub fn open(rule: Option<usize>) -> Result<(), Refusal> {
         rule: rule as u32,
         name,
         heartbeat: 1,
+        until_ns: nanoseconds(now),
         ..Row::default()
     };
-    let now = system::now();
     let channel = Channel {
         segment,
         index,
         holder,
         row,
-        pacer: pacer(segment, &row, Progress { now, bytes: 0 }),
+        pacer: pacer(segment, &row, Progress { now, ..Progress::default() }),
         armed: Armed::Nothing,
         meter,
-        opened: now,
         reported_before: reported(),
         processor_before: system::processor_time(),
     };
@@ -156,7 +156,8 @@ pub fn close() {
     let Some(channel) = (unsafe { place.as_mut() }) else { return };
     disarm(channel.armed);
     let progress = channel.progress(system::now(), system::processor_time());
-    channel.publish(progress);
+    channel.settle(progress);
+    channel.publish(progress.now);
     channel.meter.close();
     Row::place(channel.segment.row(channel.index)).close(channel.holder);
     unmap_channel(place);
@@ -265,7 +266,7 @@ impl Channel {
             Source::Counter | Source::Mbm => self.meter.bytes(),
         };
         self.row.bytes = self.row.bytes.saturating_add(bytes);
-        Progress { now, bytes: self.row.bytes }
+        Progress { now, bytes: self.row.bytes, processor: Duration::from_nanos(self.row.processor_ns) }
     }
 
     /// Ends the window if it is over. Returns the pause that has to follow, if there is one.
@@ -274,13 +275,18 @@ impl Channel {
             return None;
         }
         self.row.heartbeat += 1;
+        let pause = self.settle(progress);
+        self.publish(progress.now + pause);
         if self.row.heartbeat.is_multiple_of(WINDOWS_PER_NAME) {
-            self.look_at_name(progress);
+            self.look_at_name(progress.now);
         }
-        let (grants, count) = self.segment.path_grants(self.row.devices);
-        let pause = self.pacer.end_window(progress, &grants[..count]);
-        self.publish(progress);
         (!pause.is_zero()).then_some(pause)
+    }
+
+    /// Ends the window. Returns the pause that has to follow.
+    fn settle(&mut self, progress: Progress) -> Duration {
+        let (grants, count) = self.segment.path_grants(self.row.devices);
+        self.pacer.end_window(progress, &grants[..count])
     }
 
     /// Tells it from any other channel of the segment.
@@ -298,7 +304,8 @@ impl Channel {
         self.row.handler_ns += nanoseconds(time);
     }
 
-    fn look_at_name(&mut self, progress: Progress) {
+    /// Right after a window has been published.
+    fn look_at_name(&mut self, now: Duration) {
         let name = rules::thread_name();
         if name == self.row.name {
             return;
@@ -308,13 +315,19 @@ impl Channel {
             return;
         };
         binding::bind(self.segment, rule);
+        // What it did so far is the channel's in which it did it.
+        let done = self.row;
+        self.row = done.without_sums();
         self.row.rule = rule as u32;
         self.row.devices = self.segment.rule_devices(rule);
         self.row.weight = self.segment.rule_weight(rule).get();
-        self.pacer = pacer(self.segment, &self.row, progress);
+        self.row.publish(self.segment.row(self.index));
+        self.segment.totals(done.rule as usize).add(&done);
+        self.pacer = pacer(self.segment, &self.row, Progress { now, ..Progress::default() });
     }
 
-    fn publish(&mut self, progress: Progress) {
+    /// The thread is known to run until then.
+    fn publish(&mut self, until: Duration) {
         self.row.rate = self.pacer.rate().bytes_per_second();
         self.row.demand = 0.0;
         for (place, device) in self.segment.path(self.row.devices).enumerate() {
@@ -323,15 +336,16 @@ impl Channel {
             self.row.claims[device] = (rate, demand);
             self.row.demand = self.row.demand.max(demand);
         }
-        self.row.allowed = self.pacer.allowed().map_or(f64::INFINITY, |allowed| allowed.bytes_per_second());
-        self.row.granted_bytes = self.pacer.granted_bytes();
-        self.row.lived_ns = nanoseconds(progress.now.saturating_sub(self.opened));
-        self.row.paused_ns = nanoseconds(self.pacer.paused());
+        self.row.share = self.pacer.share().bytes_per_second();
+        let had = self.pacer.had();
+        self.row.demanded_bytes = had.demanded_bytes as u64;
+        self.row.granted_bytes = had.granted_bytes as u64;
+        self.row.running_ns = nanoseconds(had.running);
+        self.row.paused_ns = nanoseconds(had.paused);
+        self.row.until_ns = nanoseconds(until);
         self.row.trigger = self.armed.trigger() as u32;
         self.row.publish(self.segment.row(self.index));
+        let silence_max = self.segment.timing().silence_max;
+        self.segment.totals(self.row.rule as usize).ran(self.pacer.running_since(), until, silence_max);
     }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -40,6 +40,8 @@ pub struct ChannelState {
     pub sums: Row,
     /// How many threads it has, and how many have ended.
     pub threads: (u64, u64),
+    /// For how long any of its threads ran.
+    pub running: Duration,
 }
 
 /// A thread.
@@ -55,32 +57,36 @@ pub struct ThreadState {
 impl State {
     /// What the segment says now.
     pub fn read(segment: Segment<'_>) -> State {
-        let live = |words| {
+        let (now, silence_max) = (system::now(), segment.timing().silence_max);
+        let read = |words| {
             let holder = Row::place(words).holder();
             let row = matches!(holder.phase, Phase::Live | Phase::Closed).then(|| Row::read(words)).flatten()?;
-            (row.devices != 0).then_some((holder, row))
+            let is_live = holder.phase == Phase::Live && system::exists(holder.thread);
+            let is_running = is_live && now <= Duration::from_nanos(row.until_ns) + silence_max;
+            let row = if is_running { row } else { row.without_averages() };
+            (row.devices != 0).then_some((holder.thread, is_live, row))
         };
-        let rows: Vec<_> = segment.own_rows().filter_map(|index| live(segment.row(index))).collect();
+        let rows: Vec<_> = segment.own_rows().filter_map(|index| read(segment.row(index))).collect();
         let channels: Vec<ChannelState> = (0..segment.rule_count())
             .map(|rule| {
                 let (ended, count) = segment.totals(rule).sums();
-                let own = rows.iter().filter(|(_, row)| row.rule as usize == rule);
+                let own = rows.iter().filter(|(.., row)| row.rule as usize == rule);
                 let (mut sums, mut threads, mut count) = (ended, 0, count);
-                for (holder, row) in own {
-                    let is_live = holder.phase == Phase::Live && system::exists(holder.thread);
+                for (_, is_live, row) in own {
                     sums = sums.plus(row);
-                    threads += u64::from(is_live);
+                    threads += u64::from(*is_live);
                     count += u64::from(!is_live);
                 }
                 let [name, ..] = segment.rule_texts(rule);
                 let weight = segment.rule_weight(rule).get();
-                ChannelState { name: name.to_string(), weight, sums, threads: (threads, count) }
+                let running = segment.totals(rule).running(now);
+                ChannelState { name: name.to_string(), weight, sums, threads: (threads, count), running }
             })
             .collect();
-        let live = rows.iter().filter(|(holder, _)| holder.phase == Phase::Live && system::exists(holder.thread));
-        let threads = live.map(|(holder, row)| {
+        let live = rows.iter().filter(|(_, is_live, _)| *is_live);
+        let threads = live.map(|(thread, _, row)| {
             let channel = channels.get(row.rule as usize).map_or(String::new(), |channel| channel.name.clone());
-            ThreadState { channel, thread: holder.thread, row: *row }
+            ThreadState { channel, thread: *thread, row: *row }
         });
         let device = |at| {
             let device = segment.device(at);
@@ -93,7 +99,7 @@ impl State {
             unpaced: segment.unpaced(),
             fingerprint: segment.fingerprint(),
             is_stopped: segment.is_stopped(),
-            now: system::now(),
+            now,
             channels,
         }
     }
@@ -135,13 +141,14 @@ fn device_json((name, capacity, grant): &(String, f64, Option<Grant>)) -> String
 }
 
 fn channel_json(channel: &ChannelState) -> String {
-    let ChannelState { name, weight, sums, threads } = channel;
+    let ChannelState { name, weight, sums, threads, running } = channel;
     format!(
-        "{{\"name\": {}, \"weight\": {}, \"threads\": {}, \"ended\": {}, {}}}",
+        "{{\"name\": {}, \"weight\": {}, \"threads\": {}, \"ended\": {}, \"seconds\": {}, {}}}",
         quoted(name),
         number(*weight),
         threads.0,
         threads.1,
+        running.as_secs_f64(),
         sums_json(sums)
     )
 }
@@ -164,15 +171,16 @@ fn sums_json(row: &Row) -> String {
     let seconds = |nanoseconds: u64| number(Duration::from_nanos(nanoseconds).as_secs_f64());
     let source = Source::of(row.source).map_or("", Source::name);
     format!(
-        "\"source\": {}, \"bytes\": {}, \"granted_bytes\": {}, \"rate\": {}, \"demand\": {}, \"allowed\": {}, \
-         \"lived\": {}, \"paused\": {}, \"handler\": {}, \"processor\": {}",
+        "\"source\": {}, \"bytes\": {}, \"demanded_bytes\": {}, \"granted_bytes\": {}, \"rate\": {}, \
+         \"demand\": {}, \"share\": {}, \"running\": {}, \"paused\": {}, \"handler\": {}, \"processor\": {}",
         quoted(source),
         row.bytes,
+        row.demanded_bytes,
         row.granted_bytes,
         number(row.rate),
         number(row.demand),
-        number(row.allowed),
-        seconds(row.lived_ns),
+        number(row.share),
+        seconds(row.running_ns),
         seconds(row.paused_ns),
         seconds(row.handler_ns),
         seconds(row.processor_ns)

@@ -7,7 +7,7 @@ use super::place::Place;
 use super::sequence::Sequenced;
 use super::words::Words;
 
-const CLAIMS_AT: usize = 17;
+const CLAIMS_AT: usize = 19;
 const VALUES: usize = CLAIMS_AT + 2 * DEVICES_MAX;
 const LINE_WORDS: usize = 8;
 
@@ -30,16 +30,20 @@ pub struct Row {
     pub rate: f64,
     /// What it would take unpaced, averaged.
     pub demand: f64,
-    /// What it may use; infinite without a grant.
-    pub allowed: f64,
+    /// What it has: its grant, as far as it demands it; zero without a grant.
+    pub share: f64,
     /// All bytes that it used.
     pub bytes: u64,
-    /// What it was allowed, over its life.
+    /// All bytes that it would have used unpaced.
+    pub demanded_bytes: u64,
+    /// The sum of its shares.
     pub granted_bytes: u64,
-    /// For how long it has been paced.
-    pub lived_ns: u64,
+    /// For how long it ran, pauses included; not while it was silent.
+    pub running_ns: u64,
     /// Of that, paused.
     pub paused_ns: u64,
+    /// Until when it is known to run: the end of its last window, and of the pause after it.
+    pub until_ns: u64,
     /// Processor time of the handlers.
     pub handler_ns: u64,
     /// Processor time of the thread, handlers included.
@@ -75,11 +79,13 @@ impl Row {
             self.weight.to_bits(),
             self.rate.to_bits(),
             self.demand.to_bits(),
-            self.allowed.to_bits(),
+            self.share.to_bits(),
             self.bytes,
+            self.demanded_bytes,
             self.granted_bytes,
-            self.lived_ns,
+            self.running_ns,
             self.paused_ns,
+            self.until_ns,
             self.handler_ns,
             self.processor_ns,
             u64::from(self.trigger),
@@ -108,15 +114,17 @@ impl Row {
             weight: number(4),
             rate: number(5),
             demand: number(6),
-            allowed: number(7),
+            share: number(7),
             bytes: values[8],
-            granted_bytes: values[9],
-            lived_ns: values[10],
-            paused_ns: values[11],
-            handler_ns: values[12],
-            processor_ns: values[13],
-            trigger: low(values[14]),
-            name: [values[15], values[16]],
+            demanded_bytes: values[9],
+            granted_bytes: values[10],
+            running_ns: values[11],
+            paused_ns: values[12],
+            until_ns: values[13],
+            handler_ns: values[14],
+            processor_ns: values[15],
+            trigger: low(values[16]),
+            name: [values[17], values[18]],
             claims: std::array::from_fn(|device| (number(CLAIMS_AT + 2 * device), number(CLAIMS_AT + 2 * device + 1))),
         })
     }
@@ -126,15 +134,36 @@ impl Row {
         Row {
             rate: self.rate + other.rate,
             demand: self.demand + other.demand,
-            allowed: self.allowed + other.allowed,
+            share: self.share + other.share,
             bytes: self.bytes.saturating_add(other.bytes),
+            demanded_bytes: self.demanded_bytes.saturating_add(other.demanded_bytes),
             granted_bytes: self.granted_bytes.saturating_add(other.granted_bytes),
-            lived_ns: self.lived_ns.saturating_add(other.lived_ns),
+            running_ns: self.running_ns.saturating_add(other.running_ns),
             paused_ns: self.paused_ns.saturating_add(other.paused_ns),
             handler_ns: self.handler_ns.saturating_add(other.handler_ns),
             processor_ns: self.processor_ns.saturating_add(other.processor_ns),
             source: self.source.max(other.source),
             ..*other
+        }
+    }
+
+    /// The row of a thread that has ended or is silent: it gets nothing, and has left its share to others.
+    pub fn without_averages(&self) -> Row {
+        Row { rate: 0.0, demand: 0.0, share: 0.0, ..*self }
+    }
+
+    /// The row of a thread that goes on in another channel: what it did so far stays with this one.
+    pub fn without_sums(&self) -> Row {
+        Row {
+            bytes: 0,
+            demanded_bytes: 0,
+            granted_bytes: 0,
+            running_ns: 0,
+            paused_ns: 0,
+            handler_ns: 0,
+            processor_ns: 0,
+            source: 0,
+            ..*self
         }
     }
 

@@ -18,7 +18,7 @@ const LINE_WORDS: usize = 8;
 const TEXT_WORDS: usize = TEXT_BYTES / 8;
 
 /// "FPCHAN" and the version of this layout.
-const MAGIC: u64 = 0x0001_4e41_4843_5046;
+const MAGIC: u64 = 0x0002_4e41_4843_5046;
 
 const HEADER_WORDS: usize = 64;
 const DEVICE_WORDS: usize = 16;
@@ -310,7 +310,7 @@ impl<'a> Segment<'a> {
         HOSTS_AT + host * HOST_WORDS
     }
 
-    /// What threads of a rule used that have ended, on this host.
+    /// What threads of a rule used that have ended, on this host, and when any of its threads ran.
     pub fn totals(self, rule: usize) -> Totals<'a> {
         Totals::new(self.words.part(self.host_at(self.host) + rule * Totals::WORDS, Totals::WORDS))
     }

@@ -54,6 +54,25 @@ fn the_running_time_is_the_published_one() {
 }
 
 #[test]
+fn shares_add_up_to_the_capacity_and_are_within_demands() {
+    // The last one demands less than its part.
+    let threads = [(3.0, 16e9), (1.0, 16e9), (2.0, 1e9)];
+    let claims = threads.map(|(weight, demand)| claim(weight, 0.0, demand));
+    let share = Law::WaterFilling.share(None, bandwidth(8e9), &claims).bytes_per_second();
+    let shares = threads.map(|(weight, demand)| {
+        let mut channel = running(weight, demand);
+        let bytes = (demand * WINDOW.as_secs_f64()) as u64;
+        channel.end_window(Used { bytes, ran: WINDOW, elapsed: WINDOW }, &[Some(grant(20, share, 8e9, 6.0))]);
+        channel.share().bytes_per_second()
+    });
+    for (share, expected) in shares.into_iter().zip([5.25e9, 1.75e9, 1e9]) {
+        assert!((share / expected - 1.0).abs() < 1e-9, "{shares:?}");
+    }
+    let ungranted = Channel::new(Timing::default(), Weight::ONE, bandwidth(LINK), &[None]);
+    assert_eq!(ungranted.share(), Bandwidth::ZERO);
+}
+
+#[test]
 fn overuse_is_repaid_by_pausing() {
     let mut channel = running(1.0, 1e9);
     let granted = &[Some(grant(20, 1e9, 16e9, 8.0))];

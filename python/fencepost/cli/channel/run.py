@@ -77,6 +77,7 @@ def _check_channel(name: str, read: Configuration, program: list[str] | None) ->
 def _document(done: launch.Run, channels: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "channels": channels,
+        "seconds": done.seconds,
         "devices": done.state["devices"],
         "trigger": done.trigger,
         "unpaced_threads": done.state["unpaced_threads"],

@@ -12,7 +12,6 @@ from fencepost import _core, documents, terminal
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
 from fencepost.cli.exit_codes import CHECK_FAILED
-from fencepost.cli.numbers import not_nan
 from fencepost.cli.prove import options, shown
 from fencepost.cli.prove.group import group
 from fencepost.cli.prove.litmus import examine
@@ -70,7 +69,6 @@ def prove_coherence(
             "--memory-gib",
             min=0.001,
             max=1e6,
-            callback=not_nan,
             metavar="GIB",
             help="Memory for states (default: half of what is free).",
         ),

@@ -13,7 +13,6 @@ from fencepost import _core, documents, terminal
 from fencepost._core import InputError, InternalError, there_is_no
 from fencepost.cli import console, outputs
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
-from fencepost.cli.numbers import not_nan
 from fencepost.cli.prove import options, shown
 from fencepost.cli.prove.group import group
 from fencepost.cli.prove.mutants import kill
@@ -83,7 +82,6 @@ def prove(
             "--memory-gib",
             min=0.001,
             max=1e6,
-            callback=not_nan,
             metavar="GIB",
             help="Memory for states (default: three quarters of what is free).",
         ),
