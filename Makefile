@@ -161,7 +161,7 @@ checked:
 
 # Files go to two workers, those that took long first.
 WORKERS = 2
-PYTEST = PYTHONPATH=$(CURDIR)/build/checked $(TIMED) $(BIN)/pytest --junitxml=$(REPORTS)/$@.xml --numprocesses $(WORKERS) --dist loadfile
+PYTEST = PYTHONPATH=$(CURDIR)/build/checked $(TIMED) $(BIN)/pytest --junitxml=$(REPORTS)/$@.xml --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Random cases are few: `cargo test` has more. MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
 rust-tests:
@@ -262,13 +262,14 @@ docs: setup-dev
 # --- wheel ---------------------------------------------------------------------------------
 
 # For whoever has no compilers; it says on which Linux it runs.
-wheel: setup-dev
+wheel: setup-dev workloads measure $(PROFILED)
 	$(BIN)/python setup/backend.py wheel out/wheel
 
 # TRY=python3.10: with another Python than ours.
 TRY = $(BIN)/python
 wheel-tests: wheel
 	setup/try-package out/wheel/fencepost-*.whl $(TRY)
+	$(BIN)/python tests/equal_builds.py out/wheel/fencepost-*.whl
 
 sdist: setup-dev
 	$(BIN)/python setup/backend.py sdist out/wheel

@@ -15,6 +15,7 @@ import documents_written
 from few import mark_all_but_few
 from forked_commands import Forked
 from installed import FENCEPOST, FFT, ROOT, Fencepost
+from order import longest_first
 
 Result = dict[str, Any]
 
@@ -48,6 +49,7 @@ def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Iterator[None]:
     mark_all_but_few(items)
+    items[:] = longest_first(items)
     yield
     k, n = config.getoption("--part")
     left_out = [item for i, item in enumerate(items) if i % n != k]

@@ -1,7 +1,7 @@
-"""`python tests/slowest.py FOLDER`: the twenty slowest tests of the runs whose reports are there.
+"""`python tests/slowest.py FOLDER`: the ten slowest tests of the runs whose reports are there.
 
-A run of pytest leaves JUnit's XML, a run of cargo what it printed: Rust's harness says how long
-each set of tests takes, not each test."""
+Behind them how long each part took (tests/timed). A run of pytest leaves JUnit's XML, a run of
+cargo what it printed: Rust's harness says how long each set of tests takes, not each test."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-SHOWN = 20
+SHOWN = 10
 _SET_OF_RUST = re.compile(
     r"^ *Running .*?\((?P<binary>\S+)-[0-9a-f]+\)$|finished in (?P<s>[\d.]+)s$"
 )
@@ -41,3 +41,6 @@ if __name__ == "__main__":
     print(f"the {SHOWN} slowest tests:")
     for seconds, name in slowest(Path(sys.argv[1])):
         print(f"{seconds:8.1f} s  {name}")
+    print("each part:")
+    for file in sorted(Path(sys.argv[1]).glob("*.seconds")):
+        print(f"{int(file.read_text()):6} s    {file.stem}")

@@ -10,14 +10,14 @@ SIMULATOR: str
 BUILD: str
 
 __all__ = [
+    "BUILD",
+    "SIMULATOR",
     "CrashStates",
     "InputError",
     "InternalError",
     "Job",
     "Record",
     "Service",
-    "BUILD",
-    "SIMULATOR",
     "__version__",
     "bursts_follow",
     "bursts_measure",

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from fencepost import _core
 from fencepost._core import InputError
 from fencepost.tree import BUILD, CHANNEL, IS_INSTALLED, RECORDER, ROOT, TO_BUILD, WORKLOADS
 
@@ -82,3 +83,11 @@ def _build(target: str, name: str, log: Path) -> None:
             f"type elsewhere: make fetch, or here: fencepost doctor\n{tail}"
         )
     print(f"built {name} in {time.monotonic() - started:.0f} s", file=sys.stderr)
+
+
+def slower_than() -> str:
+    """Which build this is, and what to type for a faster one; empty where there is none."""
+    if IS_INSTALLED or _core.BUILD == "release":
+        return ""
+    what = "the quick build" if _core.BUILD == "quick" else "the build with checks, for tests"
+    return f"{what} of the simulator; for one that replays faster, type: make fast"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fencepost import __version__, machines
+from fencepost import __version__, built, machines
 from fencepost.channel import sources
 from fencepost.measure.topology.document import Topology
 from fencepost.measure.topology.tree import Tree
@@ -79,7 +79,8 @@ def system() -> str:
 
 def _simulator() -> Finding:
     count = len(machines.shipped())
-    detail = f"{__version__}, {count} machines"
+    build = built.slower_than() or "the optimised build"
+    detail = f"{__version__}, {count} machines; {build}"
     return _finding(MAIN, "simulator", "fencepost run", detail, "" if count else _again(), True)
 
 

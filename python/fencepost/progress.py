@@ -7,10 +7,12 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from fencepost import built
 from fencepost.plural import many
 from fencepost.runs.schedule import Replay
 
 LINE_INTERVAL_SECONDS = 5.0
+LONG_SECONDS = 30.0  # from here on it is worth building the simulator anew
 ALL = "in all"
 
 
@@ -23,6 +25,7 @@ class Watch:
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._started = self._last_line = time.monotonic()
+        self._has_said_build = False
 
     def __enter__(self) -> "Watch":
         if self._console.is_terminal and not self._quiet:
@@ -47,7 +50,12 @@ class Watch:
             self._bars.stop()
 
     def __call__(self, replays: Sequence[Replay]) -> None:
-        share, in_all = whole_state(replays, time.monotonic() - self._started)
+        seconds = time.monotonic() - self._started
+        share, in_all = whole_state(replays, seconds)
+        if not self._quiet and not self._has_said_build and seconds >= LONG_SECONDS:
+            self._has_said_build = True
+            if build := built.slower_than():
+                self._console.print(f"by {build}", soft_wrap=True)
         if self._bars is not None:
             for replay in replays:
                 self._show_bar(self._bars, replay)

@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from fencepost import _core
+
 REPETITIONS = 3
 FENCEPOST = Path(sys.executable).with_name("fencepost")
 
@@ -48,4 +50,4 @@ def this_machine() -> Figures:
         if line.startswith("model name"):
             model = line.partition(":")[2].strip()
             break
-    return {"processor": model, "processors": os.cpu_count()}
+    return {"processor": model, "processors": os.cpu_count(), "build": _core.BUILD}

@@ -5,7 +5,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fencepost import documents
+from fencepost import built, documents
 from fencepost.bench import (
     Figures,
     crash,
@@ -26,6 +26,7 @@ from fencepost.bench import (
 def main(output: Path) -> None:
     """Measures; `output` is the document, the history gets its line, the page its tables."""
     start = time.perf_counter()
+    print(f"simulator: {built.slower_than() or 'the optimised build'}")
     before = noise.measure()
     with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as name:
         folder = Path(name)
