@@ -47,7 +47,7 @@ def test_missing_tools_are_said_before_anything_is_built(tmp_path: Path) -> None
     done = asked(tmp_path, ("cmake", "ninja", "cargo"))
     assert done.returncode != 0
     assert done.stderr == (
-        "setup: something required is missing; type: sudo apt-get install cmake ninja-build \n"
+        "setup: something required is missing; type: sudo apt-get install cmake ninja-build\n"
         "setup: Rust is missing; install 1.95 or newer with rustup (https://rustup.rs)\n"
     )
 
