@@ -4,6 +4,7 @@ import copy
 import re
 
 import pytest
+from PIL import Image
 
 from fencepost import figures, report
 from fencepost.report import topology
@@ -29,6 +30,14 @@ def test_every_figure_stands_in_the_headline_table(result):
         for figure in figures.HEADLINE:
             value = figure.value(run, result["runs"][0])
             assert figures.shown(value, figure.unit) in text, figure.key
+
+
+def test_no_abbreviation_of_the_switch_stands_unexplained(result):
+    text = " ".join(Page(report.html(result)).text)
+    assert re.findall(r"\bPB\b|\bpb (?:wait|access)\b", text) == []
+    assert text.count("persist buffer access") > 0
+    first = re.search(r"\bPI\b", text)
+    assert first and text[: first.start()].endswith("the persist buffer's input (")
 
 
 def test_a_machine_of_any_name_is_text_and_not_markup(result):
@@ -309,3 +318,19 @@ def test_a_browser_shows_it_without_complaint(result, tmp_path, width, scheme):
     assert shown.width <= width
     assert len(shown.colours) > 50, "next to nothing is drawn"
     assert shown.is_dark is (scheme == "dark")
+
+
+@pytest.mark.few(1)
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_table_wider_than_the_page_casts_a_shadow_where_there_is_more(result, tmp_path, scheme):
+    shadows = {}
+    for width, margin in ((340, 14), (620, 20)):
+        page = tmp_path / f"{width}.html"
+        page.write_text(report.html(result))
+        show(page, width, scheme)
+        with Image.open(page.with_suffix(".png")) as image:
+            edge = [image.getpixel((width - margin - 1, y)) for y in range(900)]
+        shadows[width] = sum(colour != edge[0] for colour in edge)
+    # The whole height of the table, not the lines between its rows alone.
+    assert shadows[340] > 300 > 100 > shadows[620]

@@ -182,7 +182,7 @@ HEADLINE: tuple[Figure, ...] = (
     ),
     Figure(
         "persist_buffer.read_hit_rate",
-        "PB read hit rate",
+        "persist buffer hits",
         "rate",
         "PM reads answered by the persist buffer",
         _plain("persist_buffer.read_hit_rate"),
@@ -190,7 +190,7 @@ HEADLINE: tuple[Figure, ...] = (
     ),
     Figure(
         "persist_buffer.write_coalescing_rate",
-        "PB write coalescing",
+        "persist buffer merges",
         "rate",
         "PM writes merged into a Dirty entry",
         _plain("persist_buffer.write_coalescing_rate"),

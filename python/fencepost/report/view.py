@@ -40,7 +40,10 @@ STACKS = (
 )
 EXPLANATION = (
     ("pb_full_stall_ns", "PM writes parked: no persist-buffer entry to be had"),
-    ("pi_full_stall_ns", "reads and writes that waited for room in the PI"),
+    (
+        "pi_full_stall_ns",
+        "reads and writes waiting for room in the persist buffer's input (PI)",
+    ),
     ("pi_full_stalls", "– how many did"),
     ("pb_controller_busy_rate", "persist-buffer controller busy"),
     ("pb_drains", "entries drained to PM"),
@@ -233,7 +236,7 @@ def _stacks(runs: list[Run], columns: list[View]) -> list[View]:
                 "total": figures.shown(sum(parts.values()) if parts else None, "ns"),
                 "parts": [
                     {
-                        "name": part,
+                        "name": part.replace("pb_", "persist buffer ").replace("_", " "),
                         "index": PARTS.index(part),
                         "percent": 100 * parts.get(part, 0) / longest,
                         "text": figures.shown(parts.get(part), "ns"),
