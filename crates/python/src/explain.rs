@@ -2,6 +2,7 @@
 //! where that comes from.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use fencepost_checker::crash::source_lines::{SourceFrame, SourceLines, SourcePlace};
 use fencepost_sim::cache::persist_sites::{PersistSite, PersistSites, SiteId, SiteKey};
@@ -26,7 +27,7 @@ enum Place {
 impl Place {
     fn of(place: &SourcePlace) -> Place {
         let frame = |frame: &SourceFrame| (frame.function.clone(), frame.file.clone(), frame.line);
-        if place.frames.iter().any(|frame| frame.line.is_some()) {
+        if has_line(place) {
             return Place::Source(place.module.clone(), place.frames.iter().map(frame).collect());
         }
         Place::Address(place.module.clone(), if place.module.is_some() { place.offset } else { place.address })
@@ -65,6 +66,17 @@ struct Counts {
     stores_ps: u64,
     /// By number of line.
     waited_for: BTreeMap<usize, u64>,
+}
+
+/// Of which blocks source lines are known; block 0, which is none, needs none.
+pub fn has_source(program: &Program) -> Result<Arc<[bool]>, RecordError> {
+    let mut sources = SourceLines::of_record(program.record())?;
+    let blocks = 0..program.blocks().len() as u32;
+    Ok(blocks.map(|block| block == 0 || has_line(&place_in(program, &mut sources, block, 0))).collect())
+}
+
+fn has_line(place: &SourcePlace) -> bool {
+    place.frames.iter().any(|frame| frame.line.is_some())
 }
 
 /// The sites of all hosts of a replay that counted them, as JSON: `flushes` and `fences` of docs/explain-reference.md;
@@ -106,6 +118,7 @@ pub fn persist_sites(
 struct AccessLine {
     kind: &'static str,
     place: SourcePlace,
+    caller: Option<SourcePlace>,
     count: u64,
     from_memory: [u64; MemoryKind::ALL.len()],
     lines: [u64; Origin::COUNT],
@@ -120,19 +133,21 @@ pub fn access_sites(
 ) -> Result<(Value, BTreeSet<String>), RecordError> {
     let mut lines: Vec<AccessLine> = Vec::new();
     let mut warnings = BTreeSet::new();
-    let mut numbers: HashMap<(&'static str, Place), usize> = HashMap::new();
+    let mut numbers: HashMap<(&'static str, Place, Option<Place>), usize> = HashMap::new();
     for (host, HostProgram { program, .. }) in simulation.system().hosts().zip(programs) {
         let mut sources = SourceLines::of_record(program.record())?;
         for site in host.access_sites().map_or(&[][..], AccessSites::sites) {
-            let AccessKey { block, micro_op, is_store } = site.key;
+            let AccessKey { block, micro_op, is_store, caller } = site.key;
             let kind = match (block, is_store) {
                 (0, _) => "synchronisation",
                 (_, true) => "store",
                 (_, false) => "load",
             };
             let place = place_in(program, &mut sources, block, micro_op);
-            let number = *numbers.entry((kind, Place::of(&place))).or_insert_with(|| {
-                lines.push(AccessLine::new(kind, place));
+            let caller = (caller != 0).then(|| place_in(program, &mut sources, caller, last_of(program, caller)));
+            let line = (kind, Place::of(&place), caller.as_ref().map(Place::of));
+            let number = *numbers.entry(line).or_insert_with(|| {
+                lines.push(AccessLine::new(kind, place, caller));
                 lines.len() - 1
             });
             let line = &mut lines[number];
@@ -148,9 +163,9 @@ pub fn access_sites(
 }
 
 impl AccessLine {
-    fn new(kind: &'static str, place: SourcePlace) -> AccessLine {
+    fn new(kind: &'static str, place: SourcePlace, caller: Option<SourcePlace>) -> AccessLine {
         let (from_memory, lines, waits_ps) = ([0; MemoryKind::ALL.len()], [0; Origin::COUNT], [0; Origin::COUNT]);
-        AccessLine { kind, place, count: 0, from_memory, lines, waits_ps }
+        AccessLine { kind, place, caller, count: 0, from_memory, lines, waits_ps }
     }
 }
 
@@ -164,7 +179,7 @@ fn access_line(line: &AccessLine) -> Value {
         "kind": line.kind,
         "is_inserted": false,
         "place": line.place,
-        "called_from": null,
+        "called_from": line.caller,
         "count": line.count,
         "from_memory": from_memory.map(|(name, count)| ((*name).to_owned(), json!(count))).collect::<Map<_, _>>(),
         "wait_ns": ns(line.waits_ps.iter().sum()),
@@ -178,6 +193,11 @@ fn place_in(program: &Program, sources: &mut SourceLines, block: u32, micro_op: 
         0 => SourcePlace::default(),
         _ => program.instruction_of(block, micro_op).map_or_else(SourcePlace::default, |at| sources.place(at)),
     }
+}
+
+/// The last micro-operation of a block.
+fn last_of(program: &Program, block: u32) -> u32 {
+    program.blocks()[block as usize].micro_ops.len() as u32 - 1
 }
 
 fn changed_warning(path: &str) -> String {
@@ -279,7 +299,7 @@ impl Places {
         for SiteKey { block, micro_op, caller, .. } in sites.map(|site| site.key) {
             places.found.entry((block, micro_op)).or_insert_with(|| place(block, micro_op));
             if caller != 0 {
-                let last = program.blocks()[caller as usize].micro_ops.len() as u32 - 1;
+                let last = last_of(program, caller);
                 let calling = places.callers.entry(caller).or_insert_with(|| place(caller, last));
                 let known = callers.entry((block, micro_op)).or_default();
                 known.insert(Place::of(calling));
@@ -295,9 +315,11 @@ impl Places {
     fn line(&self, key: &SiteKey) -> Line {
         let at = (key.block, key.micro_op);
         let place = self.found[&at].clone();
-        // Where a function has one caller, that says nothing; where a frame does not show which of several it was,
-        // nobody knows.
-        let caller = self.many_callers.contains(&at).then(|| self.callers.get(&key.caller).cloned()).flatten();
+        // Where a function with source lines has one caller, that says nothing; where a frame does not show which of
+        // several it was, nobody knows.
+        let caller = self.callers.get(&key.caller);
+        let is_told = |caller: &&SourcePlace| self.many_callers.contains(&at) || !has_line(&place) && has_line(caller);
+        let caller = caller.filter(is_told).cloned();
         let (kind, is_inserted) = kind_of(key, self.instruction_set);
         let key = LineKey { kind, is_inserted, place: Place::of(&place), caller: caller.as_ref().map(Place::of) };
         Line { key, place, caller, counts: Counts::default() }

@@ -171,7 +171,9 @@ impl Job {
         let start = Instant::now();
         let mut simulation = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
             .map_err(|error| self.explain_error(&error))?;
-        simulation.log_sites();
+        let has_source: Result<Vec<_>, _> =
+            self.programs.iter().map(|host| explain::has_source(&host.program)).collect();
+        simulation.log_sites(has_source.map_err(input)?);
         let outcome = simulation.run_to_end(&self.progress).map_err(|error| self.explain_error(&error))?;
         let mut run = self.entry(outcome, start);
         let (sites, mut warnings) = explain::persist_sites(&simulation, &self.programs).map_err(input)?;

@@ -10,6 +10,8 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::address_map::is_pm;
+#[cfg(doc)]
+use crate::core::callers::Callers;
 use crate::isa::micro_op::Operation;
 use crate::line::LineAddress;
 use crate::message::{LatencyStack, Stage};
@@ -26,7 +28,7 @@ pub struct SiteKey {
     pub block: u32,
     /// Its micro-operation there.
     pub micro_op: u32,
-    /// The block whose last instruction called the function that it stands in; 0 if that is not known.
+    /// The block whose last instruction made the call that led to it, as [`Callers`] finds it; 0 if that is not known.
     pub caller: u32,
     /// What it does.
     pub operation: Operation,
@@ -90,20 +92,6 @@ struct CoreSites {
     holds: VecDeque<(u64, u64, SiteId)>,
     /// Up to which cycle fences have been charged.
     charged_until: u64,
-    caller: FoundCaller,
-}
-
-/// What a thread found when it looked for its caller last.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct FoundCaller {
-    /// The number of the thread.
-    pub thread: u32,
-    /// The number of its frame.
-    pub frame: u64,
-    /// How many steps of the frame it had begun.
-    pub step: usize,
-    /// The caller's block.
-    pub block: u32,
 }
 
 /// A write under way, or what asks other sockets for one.
@@ -179,11 +167,6 @@ impl PersistSites {
             sites.push(PersistSite::new(key));
             sites.len() as SiteId - 1
         })
-    }
-
-    /// What was found last of the caller on `core`.
-    pub fn last_caller(&mut self, core: usize) -> &mut FoundCaller {
-        &mut self.cores[core].caller
     }
 
     /// A flush or a closed combining buffer leaves `core` under the number `id`.

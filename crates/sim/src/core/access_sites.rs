@@ -5,7 +5,9 @@
 //! line. No instant of a core belongs to two loads, nor to two stores.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use super::callers::Callers;
 use super::thread::Thread;
 use crate::address_map::{EXPANDER_BASE, is_pm};
 use crate::cache::hierarchy::Source;
@@ -22,6 +24,8 @@ pub struct AccessKey {
     pub micro_op: u32,
     /// Whether it stores.
     pub is_store: bool,
+    /// Of one without source lines, the block with some whose call led to it; 0 if there is none, or it has its own.
+    pub caller: u32,
 }
 
 /// What was counted at one site while time counted.
@@ -168,11 +172,18 @@ pub struct AccessSites {
     sites: Vec<AccessSite>,
     numbers: HashMap<AccessKey, u32, rustc_hash::FxBuildHasher>,
     cores: Vec<CoreAccesses>,
+    callers: Callers,
 }
 
 impl AccessSites {
-    /// No site yet, of so many cores with that clock and these queues.
-    pub fn new(cores: usize, period: Duration, load_queue_places: usize, store_queue_places: usize) -> AccessSites {
+    /// No site yet, of so many cores with that clock and these queues; `has_source` is that of [`Callers`].
+    pub fn new(
+        cores: usize,
+        period: Duration,
+        load_queue_places: usize,
+        store_queue_places: usize,
+        has_source: Arc<[bool]>,
+    ) -> AccessSites {
         let core = CoreAccesses {
             loads: vec![InQueue::default(); load_queue_places].into(),
             stores: vec![InQueue::default(); store_queue_places].into(),
@@ -184,12 +195,18 @@ impl AccessSites {
             sites: Vec::new(),
             numbers: HashMap::default(),
             cores: vec![core; cores],
+            callers: Callers::new(cores, has_source),
         }
     }
 
     /// All of them.
     pub fn sites(&self) -> &[AccessSite] {
         &self.sites
+    }
+
+    /// On whose behalf instructions execute.
+    pub(super) fn callers(&mut self) -> &mut Callers {
+        &mut self.callers
     }
 
     /// From now on time counts, or does not.
@@ -267,9 +284,17 @@ impl AccessSites {
 }
 
 /// The site of the access that `thread` dispatches.
-pub(super) fn key(thread: &Thread, blocks: &[DecodedBlock], operation: Operation) -> AccessKey {
+pub(super) fn key(
+    callers: &mut Callers,
+    core: usize,
+    thread: &Thread,
+    blocks: &[DecodedBlock],
+    operation: Operation,
+) -> AccessKey {
     // The parts of a string instruction come when that has been passed.
     let micro_op = thread.micro_op.saturating_sub(u32::from(!thread.extra.is_empty()));
     let micro_op = if thread.block == 0 { 0 } else { blocks[thread.block as usize].unsplit_number(micro_op) };
-    AccessKey { block: thread.block, micro_op, is_store: operation == Operation::Store }
+    let caller = if callers.has_source(thread.block) { 0 } else { callers.of(core, thread, blocks) };
+    let caller = if callers.has_source(caller) { caller } else { 0 };
+    AccessKey { block: thread.block, micro_op, is_store: operation == Operation::Store, caller }
 }

@@ -183,9 +183,10 @@ impl Core {
     #[cold]
     #[inline(never)]
     fn note_site(&mut self, index: u32, operation: Operation, env: &mut Environment<'_>) {
-        if let Some(sites) = &mut env.sites {
+        if let (Some(sites), Some(accesses)) = (&mut env.sites, &mut env.accesses) {
+            let callers = accesses.callers();
             self.stores.entry_mut(index).instruction =
-                persist_site::site(sites, env.core, env.thread, env.blocks, operation);
+                persist_site::site(sites, callers, env.core, env.thread, env.blocks, operation);
         }
     }
 
@@ -259,7 +260,7 @@ impl Core {
 #[inline(never)]
 fn note_access(env: &mut Environment<'_>, index: u32, operation: Operation, cycle: u64) {
     if let Some(sites) = &mut env.accesses {
-        let key = access_sites::key(env.thread, env.blocks, operation);
+        let key = access_sites::key(sites.callers(), env.core, env.thread, env.blocks, operation);
         sites.dispatched(env.core, index, key, cycle);
     }
 }

@@ -11,6 +11,7 @@
 
 pub mod access_sites;
 pub mod branch_predictor;
+pub mod callers;
 pub mod config;
 mod departures;
 pub mod dispatch;

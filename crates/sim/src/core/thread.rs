@@ -239,12 +239,19 @@ impl Thread {
         self.frame.steps[..self.step].iter().rev().copied().find(|&block| block != 0).unwrap_or(0)
     }
 
-    /// The block whose call entered the function that the thread is in; 0 if this frame does not show it. `known` is
-    /// what was found in a block of the frame, and how many steps it had begun with that.
-    pub fn caller(&self, blocks: &[DecodedBlock], known: Option<(usize, u32)>) -> u32 {
-        if let Some((_, caller)) = known.filter(|&(known, _)| known == self.step && self.block != 0) {
+    /// The block whose call entered the function that the thread is in, or, where that is not `wanted`, the nearest
+    /// wanted one of those whose calls led there; the first where none is, and 0 if this frame shows none. `found` is
+    /// what this gave when the thread had begun so many steps of the frame.
+    pub fn caller(
+        &self,
+        blocks: &[DecodedBlock],
+        wanted: impl Fn(u32) -> bool,
+        found: impl Fn(usize) -> Option<u32>,
+    ) -> u32 {
+        if let Some(caller) = found(self.step).filter(|_| self.block != 0) {
             return caller;
         }
+        let mut first = 0;
         let mut event = self.next_event;
         let mut returned_calls = 0;
         let mut is_in_call = self.is_in_call;
@@ -259,22 +266,27 @@ impl Thread {
                     // The call that it stands for has returned.
                     passed if !is_in_call && passed.replaces_call() => returned_calls += 1,
                     // A handler is entered by no call.
-                    Event::Signal { .. } | Event::Interrupted { .. } => return 0,
+                    Event::Signal { .. } | Event::Interrupted { .. } => return first,
                     _ => {}
                 }
                 continue;
             }
             match blocks[block as usize].exit {
                 Exit::Return => returned_calls += 1,
-                Exit::Call | Exit::IndirectCall if returned_calls == 0 => return block,
+                Exit::Call | Exit::IndirectCall if returned_calls == 0 => {
+                    if wanted(block) {
+                        return block;
+                    }
+                    first = if first == 0 { block } else { first };
+                }
                 Exit::Call | Exit::IndirectCall => returned_calls -= 1,
                 _ => {}
             }
-            if let Some((_, caller)) = known.filter(|&(known, _)| returned_calls == 0 && known == step + 1) {
-                return caller;
+            if let Some(caller) = found(step + 1).filter(|_| returned_calls == 0) {
+                return if first == 0 || wanted(caller) && caller != 0 { caller } else { first };
             }
         }
-        0
+        first
     }
 
     /// Notes a store to PM, for inserted persists.

@@ -1,5 +1,7 @@
 //! Logs of what a host does: none of them changes the simulation, and none is allocated unless it is enabled.
 
+use std::sync::Arc;
+
 use super::Host;
 use crate::cache::hierarchy::{Served, Source};
 use crate::cache::observation_log::ObservationLog;
@@ -11,6 +13,8 @@ use crate::line::{LineAddress, Version};
 
 #[cfg(doc)]
 use crate::cache::hierarchy::Hierarchy;
+#[cfg(doc)]
+use crate::core::callers::Callers;
 
 /// The logs that cores write. Those of the caches are theirs.
 #[derive(Clone, Default)]
@@ -50,8 +54,9 @@ impl Host {
     }
 
     /// Starts counting which instructions persist, which fences wait for them, and which loads and stores wait for
-    /// memory; to be called before the start.
-    pub fn log_sites(&mut self) {
+    /// memory; to be called before the start. `has_source` says of which blocks source lines are known, for
+    /// [`Callers`].
+    pub fn log_sites(&mut self, has_source: Arc<[bool]>) {
         let (cores, period) = (self.socket.cores.len(), self.clock.period);
         let sites = PersistSites::new(cores, period, self.store_queue_entries());
         for socket in 0..self.sockets() {
@@ -59,7 +64,7 @@ impl Host {
         }
         let places = |of: fn(&Core) -> usize| self.socket.cores.first().map_or(0, of);
         let (loads, stores) = (places(Core::load_queue_entries), places(Core::store_queue_places));
-        self.observers.accesses = Some(Box::new(AccessSites::new(cores, period, loads, stores)));
+        self.observers.accesses = Some(Box::new(AccessSites::new(cores, period, loads, stores, has_source)));
     }
 
     /// Turns the counting of time by site on or off.

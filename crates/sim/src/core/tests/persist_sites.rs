@@ -1,5 +1,7 @@
 //! 11xx: which instructions persist, and which fences wait for them.
 
+use std::collections::BTreeSet;
+
 use super::{FIRST_TURN, core};
 use crate::cache::hierarchy::Want;
 use crate::cache::persist_sites::PersistSite;
@@ -154,6 +156,47 @@ fn s1109_a_loop_keeps_its_caller_and_a_new_frame_does_not_show_it() {
     let (sites, _) = sites(Setup::machine(&[]).run(script), 0);
     let found: Vec<(u32, u64)> = sites.iter().map(|site| (site.key.caller, site.lines)).collect();
     assert_eq!(found, [(number, 5), (0, 1)]);
+}
+
+/// Two blocks of a program that call a function of a library, whose inner function flushes; all its blocks load.
+fn library_calls() -> (Script, [u32; 2], [u32; 3]) {
+    let mut script = Script::default();
+    let outer = [nop(), load(RAX, RBX, line(7)), call(STACK)];
+    let inner = [clwb(RBX, line(0)), load(RAX, RBX, line(8)), ret(STACK)];
+    let after = [load(RAX, RBX, line(9)), ret(STACK)];
+    let program = [[nop(), call(STACK)], [zero(RAX), call(STACK)]];
+    let numbers = program.each_ref().map(|caller| script.place(caller));
+    let library = [script.place(&outer), script.place(&inner), script.place(&after)];
+    for caller in [0, 1] {
+        script.run(0, &program[caller]);
+        script.run(0, &outer);
+        script.run(0, &inner);
+        script.run(0, &after);
+    }
+    (script, numbers, library)
+}
+
+#[test]
+fn s1115_a_library_without_source_lines_persists_for_the_line_that_called_it() {
+    let (_, numbers, library) = library_calls();
+    let callers = |without_source: &[u32]| {
+        let mut bench = Setup::machine(&[]).run(library_calls().0);
+        bench.log_sites_without_source(without_source);
+        bench.end();
+        let sites = bench.host().persist_sites().next().expect("they are asked for").sites();
+        let flushes: Vec<u32> = sites.iter().map(|site| site.key.caller).collect();
+        let accesses = bench.host().access_sites().expect("they are asked for").sites();
+        let of_library = accesses.iter().map(|site| site.key).filter(|key| library.contains(&key.block));
+        (flushes, of_library.map(|key| (key.block, key.caller)).collect::<BTreeSet<_>>())
+    };
+    let (flushes, accesses) = callers(&library);
+    assert_eq!(flushes, numbers);
+    let expected = numbers.iter().flat_map(|caller| library.map(|block| (block, *caller)));
+    assert_eq!(accesses, expected.collect());
+    let unknown = BTreeSet::from(library.map(|block| (block, 0)));
+    assert_eq!(callers(&[]), (vec![library[0]], unknown.clone()));
+    // Of a program without any source lines, the call itself is all that can be named.
+    assert_eq!(callers(&[library.as_slice(), numbers.as_slice()].concat()), (vec![library[0]], unknown));
 }
 
 #[test]

@@ -319,7 +319,13 @@ impl Bench {
 
     /// Counts which instructions persist and which fences wait for them.
     pub fn log_sites(&mut self) {
-        self.host.log_sites();
+        self.log_sites_without_source(&[]);
+    }
+
+    /// The same where source lines of these blocks are not known.
+    pub fn log_sites_without_source(&mut self, blocks: &[u32]) {
+        let end = blocks.iter().max().map_or(0, |last| last + 1);
+        self.host.log_sites((0..end).map(|block| !blocks.contains(&block)).collect());
         self.host.count_sites(true);
     }
 

@@ -1,5 +1,7 @@
 //! What a replay can be told to log or to leave out, before its first step.
 
+use std::sync::Arc;
+
 use super::regions::RegionStart;
 use super::{HostProgram, Simulation};
 use crate::host::Host;
@@ -23,11 +25,12 @@ impl Simulation {
     }
 
     /// Starts counting which instructions persist and which fences wait for them, over the time that is measured;
-    /// [`Host::persist_sites`] has the counts. To be called before the first step.
-    pub fn log_sites(&mut self) {
+    /// [`Host::persist_sites`] has the counts. To be called before the first step. `has_source` says of each host of
+    /// which blocks source lines are known.
+    pub fn log_sites(&mut self, has_source: impl IntoIterator<Item = Arc<[bool]>>) {
         let counts = self.region_start.is_some();
-        for host in self.system.hosts_mut() {
-            host.log_sites();
+        for (host, has_source) in self.system.hosts_mut().zip(has_source) {
+            host.log_sites(has_source);
             host.count_sites(counts);
         }
     }
