@@ -182,7 +182,7 @@ HEADLINE: tuple[Figure, ...] = (
     ),
     Figure(
         "persist_buffer.read_hit_rate",
-        "persist buffer: read hits",
+        "persist buffer hits",
         "rate",
         "PM reads answered by the persist buffer",
         _plain("persist_buffer.read_hit_rate"),
@@ -190,7 +190,7 @@ HEADLINE: tuple[Figure, ...] = (
     ),
     Figure(
         "persist_buffer.write_coalescing_rate",
-        "persist buffer: coalesced",
+        "persist buffer merges",
         "rate",
         "PM writes merged into a Dirty entry",
         _plain("persist_buffer.write_coalescing_rate"),
