@@ -170,7 +170,7 @@ rust-tests:
 	@grep '^test result' $(REPORTS)/$@.txt
 
 python-tests:
-	@$(PYTEST) -m "not slow"
+	@$(PYTEST) --ignore=tests/style -m "not slow"
 
 # What `make test` leaves out, or a part of it: SLOW="slow and not exhaustive". The checker's largest bounds take 4.3 GiB of memory, and want 5.8 to be free.
 SLOW = slow
@@ -184,7 +184,7 @@ slow-primitives-tests:
 	@$(PYTEST) tests/test_primitives.py tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
 
 slow-python-tests:
-	@$(PYTEST) --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
+	@$(PYTEST) --ignore=tests/style --ignore=tests/test_primitives.py --ignore=tests/test_primitives_aarch64.py -m "$(SLOW)" --part $(PART)
 
 slow-rust-tests: ignored-rust-tests many-cases-rust-tests loom tsan
 
@@ -220,6 +220,7 @@ lint: setup-dev
 	$(BIN)/ruff format --check
 	@$(BIN)/clang-format --dry-run -Werror $(C_SOURCES)
 	$(BIN)/mypy
+	$(BIN)/pytest tests/style
 	@$(BIN)/python -m mypy.stubtest fencepost._core
 	MAKEFLAGS= cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	MAKEFLAGS= cargo clippy --quiet --locked --manifest-path fuzz/Cargo.toml --target-dir target -- -D warnings

@@ -1,5 +1,5 @@
-//! Names the simulator by what decides its results: the digest of our crates' sources and of the lock file. A quick build, an
-//! optimised one and another machine's build of one commit are the same simulator.
+//! Names the simulator by what decides its results: the digest of our crates' sources and of the lock file. A quick
+//! build, an optimised one and another machine's build of one commit are the same simulator.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SIMULATOR = Path(__file__).parents[1] / "crates" / "sim" / "src"
+SIMULATOR = Path(__file__).parents[2] / "crates" / "sim" / "src"
 FIELDS_MAX = 20
 
 
