@@ -109,7 +109,7 @@ def _is_here(sign: str) -> bool:
         return Path(sign).exists()
     if sign.startswith("python:"):
         return importlib.util.find_spec(sign.removeprefix("python:")) is not None
-    return shutil.which(sign) is not None
+    return sign == "python3" or shutil.which(sign) is not None  # this runs in it, whatever its name
 
 
 if __name__ == "__main__":
