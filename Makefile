@@ -166,7 +166,7 @@ PYTEST = PYTHONPATH=$(CURDIR)/build/checked $(TIMED) $(BIN)/pytest --junitxml=$(
 # Random cases are few: `cargo test` has more. MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
 rust-tests:
 	@mkdir -p $(REPORTS)
-	@MAKEFLAGS= CARGO_TERM_COLOR=never PROPTEST_CASES=64 $(TIMED) cargo test --locked --workspace --tests -- --quiet >$(REPORTS)/$@.txt 2>&1 || { cat $(REPORTS)/$@.txt; exit 1; }
+	@MAKEFLAGS= CARGO_TERM_COLOR=never PROPTEST_CASES=64 $(TIMED) cargo test --locked --workspace --tests --no-fail-fast -- --quiet >$(REPORTS)/$@.txt 2>&1 || { cat $(REPORTS)/$@.txt; exit 1; }
 	@grep '^test result' $(REPORTS)/$@.txt
 
 python-tests:
