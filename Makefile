@@ -49,7 +49,8 @@ $(STAMPS)/python: requirements.lock $(STAMPS)/packages
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
-CORE_SOURCES = $(shell find crates/sim crates/checker crates/reclaim crates/python -name '*.rs' -o -name Cargo.toml) \
+CORE_CRATES = $(addprefix crates/,record isa pacing sim checker reclaim python)
+CORE_SOURCES = $(shell find $(CORE_CRATES) -name '*.rs' -o -name Cargo.toml) \
 	Cargo.toml Cargo.lock pyproject.toml python/data/scripts/fencepost
 
 # For each compiler and lock file once, not at each change of a source: `make profile` counts anew.

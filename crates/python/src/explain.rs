@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use fencepost_checker::crash::source_lines::{SourceFrame, SourceLines, SourcePlace};
+use fencepost_isa::InstructionSet;
+use fencepost_isa::micro_op::Operation;
+use fencepost_record::RecordError;
 use fencepost_sim::cache::persist_sites::{PersistSite, PersistSites, SiteId, SiteKey};
 use fencepost_sim::core::access_sites::{AccessKey, AccessSites, MemoryKind, Origin};
-use fencepost_sim::isa::InstructionSet;
-use fencepost_sim::isa::micro_op::Operation;
 use fencepost_sim::message::Stage;
-use fencepost_sim::record::RecordError;
 use fencepost_sim::replay::simulation::{HostProgram, Program, Simulation};
 use fencepost_sim::results::measure;
 use fencepost_sim::stats::{Histogram, LatencySum};

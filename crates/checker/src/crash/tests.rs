@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fencepost_sim::isa::micro_op::{Fence, Flush, Operation};
+use fencepost_isa::micro_op::{Fence, Flush, Operation};
 use fencepost_sim::line::LineAddress;
 use fencepost_sim::time::{Duration, Time};
 

@@ -15,9 +15,9 @@ use crate::address_map::PM_BASE;
 use crate::line::{LINE_BYTES, LineAddress};
 use crate::sparse_table::SparseTable;
 #[cfg(test)]
-use crate::{
-    address_space::OWN_DRAM,
-    record::{AddressRange, AddressRanges},
+use {
+    crate::address_space::OWN_DRAM,
+    fencepost_record::{AddressRange, AddressRanges},
 };
 
 /// log2 of the size of a page.
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
     use crate::address_map::EXPANDER_BASE;
     use crate::address_space::Rule;
-    use crate::record::MemoryMap;
+    use fencepost_record::MemoryMap;
 
     const PAGE: u64 = 1 << PAGE_SHIFT;
 

@@ -10,11 +10,11 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::address_map::is_pm;
-use crate::isa::micro_op::Operation;
 use crate::line::LineAddress;
 use crate::message::{LatencyStack, Stage};
 use crate::stats::{Histogram, LatencySum};
 use crate::time::Duration;
+use fencepost_isa::micro_op::Operation;
 
 /// Number of a site among those of one host, in the order in which they came up.
 pub type SiteId = u32;

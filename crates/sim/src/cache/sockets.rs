@@ -7,10 +7,10 @@ use super::array::State;
 use super::hierarchy::{Hierarchy, HierarchyConfig, Request, Want};
 use crate::address_map::is_pm;
 use crate::home_agent::{AgentId, Agents, Holders, HomeAgent, MemoryDirectory};
-use crate::isa::micro_op::Flush;
 use crate::line::{LineAddress, Version};
 use crate::message::Cause;
 use crate::stats::StatsNode;
+use fencepost_isa::micro_op::Flush;
 
 /// The caches of a host.
 #[derive(Clone)]

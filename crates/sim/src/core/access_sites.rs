@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use super::thread::Thread;
 use crate::address_map::{EXPANDER_BASE, is_pm};
 use crate::cache::hierarchy::Source;
-use crate::isa::micro_op::{DecodedBlock, Operation};
 use crate::line::LineAddress;
 use crate::time::Duration;
+use fencepost_isa::micro_op::{DecodedBlock, Operation};
 
 /// Which instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

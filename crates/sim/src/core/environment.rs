@@ -12,10 +12,10 @@ use crate::cache::array::CacheArray;
 use crate::cache::hierarchy::{Side, Want};
 use crate::cache::observation_log::{Access, ObservationLog};
 use crate::cache::persist_sites::PersistSites;
-use crate::isa::micro_op::{DecodedBlock, Flush};
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::Cause;
 use crate::time::Time;
+use fencepost_isa::micro_op::{DecodedBlock, Flush};
 
 /// A request of a core to the caches behind its own, at a cycle to come.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,8 @@
 //! log, `cache/persist_log.rs`.
 
 use crate::line::{LineAddress, Version};
-use crate::record::ThreadId;
 use crate::time::Time;
+use fencepost_record::ThreadId;
 
 /// What a core did to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

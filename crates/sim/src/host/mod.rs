@@ -42,14 +42,14 @@ use crate::cache::config::CacheConfig;
 use crate::cache::hierarchy::Hierarchy;
 use crate::core::config::{BranchPredictorConfig, CoreConfig, SimulationConfig, TlbConfig};
 use crate::core::persist::PersistPolicy;
-use crate::isa::micro_op::DecodedBlock;
 use crate::kernel::HostActivity;
 use crate::kernel::{Component, Context, Event, PortId};
 use crate::line::{LineAddress, Version};
 use crate::message::Opcode;
-use crate::record::{Record, RecordError};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
+use fencepost_isa::micro_op::DecodedBlock;
+use fencepost_record::{Record, RecordError};
 
 pub use self::between_sockets::{SeveralSockets, SocketPlan};
 pub use self::observers::DirtyLineChange;

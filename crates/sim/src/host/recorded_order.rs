@@ -15,7 +15,7 @@ use super::scheduler::ThreadState;
 use crate::core::events::{Meaning, meaning};
 use crate::core::write_order::{AwaitedWrites, Released, Writes};
 use crate::kernel::Context;
-use crate::record::{Clock, Event, Record, RecordError, ThreadId};
+use fencepost_record::{Clock, Event, Record, RecordError, ThreadId};
 
 /// Whose turn it is.
 #[derive(Clone, Debug)]

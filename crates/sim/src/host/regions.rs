@@ -6,8 +6,8 @@
 
 use super::Host;
 use crate::kernel::Context;
-use crate::record::Marker;
 use crate::time::Time;
+use fencepost_record::Marker;
 
 /// A region has begun or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::core::warm::{SampledRegion, WarmEnvironment};
 use crate::core::{Core, CoreRequest, Environment, Pause};
 use crate::kernel::Context;
 use crate::message::{Message, Opcode};
-use crate::record::RecordError;
+use fencepost_record::RecordError;
 
 /// What a wake of the host is for; packed into its token.
 #[derive(Clone, Copy, Debug)]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use fencepost_sim::record::{Clock, Event};
+use fencepost_record::{Clock, Event};
 use fencepost_sim::replay::simulation::{Progress, Simulation};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::switch::Scheme;

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use fencepost_record::{Event, ThreadId};
 use fencepost_sim::host::ThreadPlacement;
 use fencepost_sim::kernel::trace::{Doing, Place, Selection, Slice, Trace};
 use fencepost_sim::message::RequestName;
 use fencepost_sim::message::{Cause, Opcode, Stage};
-use fencepost_sim::record::{Event, ThreadId};
 use fencepost_sim::replay::simulation::Options;
 use fencepost_sim::replay::simulation::{Progress, Simulation};
 use fencepost_sim::switch::Scheme;

@@ -4,9 +4,9 @@ use super::coherence::Victim;
 use super::{Hierarchy, Request, Side, Want};
 use crate::address_map::is_pm;
 use crate::cache::array::State;
-use crate::isa::micro_op::Flush;
 use crate::line::{LineAddress, Version};
 use crate::message::Cause;
+use fencepost_isa::micro_op::Flush;
 
 impl Hierarchy {
     /// Performs an access at once and without time: to warm the caches up.

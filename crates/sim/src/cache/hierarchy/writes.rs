@@ -5,9 +5,9 @@ use super::{Acknowledged, Departure, Hierarchy, Requester, Served};
 use crate::address_map::is_pm;
 use crate::cache::mshr::Waiters;
 use crate::cache::persist_sites;
-use crate::isa::micro_op::Flush;
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::{Cause, Message, Opcode, Stage, Tag};
+use fencepost_isa::micro_op::Flush;
 
 /// A flush or non-temporal store that waits for room among the write buffers.
 #[derive(Clone, Copy, Debug)]

@@ -18,11 +18,11 @@ use super::array::{Line, State};
 use super::config::{CacheConfig, PointOfCoherence, PrefetcherKind, SnoopFilterConfig};
 use super::hierarchy::{Acknowledged, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side, Want};
 use crate::address_map::PM_BASE_LINE;
-use crate::isa::micro_op::{Flush, FlushOrder, Reach};
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::{Cause, Message, Opcode};
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
+use fencepost_isa::micro_op::{Flush, FlushOrder, Reach};
 
 /// Latency of the first shared level.
 const L2: u64 = 10;

@@ -3,7 +3,7 @@
 use crate::core::persist::PersistMode;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, PM, Script, Setup};
-use crate::record::{Clock, Event, FutexOutcome, ThreadId};
+use fencepost_record::{Clock, Event, FutexOutcome, ThreadId};
 
 const OBJECT: u64 = DRAM + 0x8000;
 

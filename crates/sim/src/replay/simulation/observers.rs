@@ -3,8 +3,8 @@
 use super::regions::RegionStart;
 use super::{HostProgram, Simulation};
 use crate::host::Host;
-use crate::record::RecordError;
 use crate::time::Time;
+use fencepost_record::RecordError;
 
 impl Simulation {
     /// Starts logging what the hosts are promised about PM.
