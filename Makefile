@@ -49,7 +49,7 @@ $(STAMPS)/python: requirements.lock $(STAMPS)/packages
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
-CORE_CRATES = $(addprefix crates/,record isa pacing sim checker reclaim python)
+CORE_CRATES = $(addprefix crates/,record isa pacing kernel sim checker reclaim python)
 CORE_SOURCES = $(shell find $(CORE_CRATES) -name '*.rs' -o -name Cargo.toml) \
 	Cargo.toml Cargo.lock pyproject.toml python/data/scripts/fencepost
 

@@ -1,6 +1,6 @@
 //! Why a simulation ends before it is done.
 
-use crate::time::Time;
+use fencepost_kernel::time::Time;
 use fencepost_record::RecordError;
 
 /// Why a replay did not come to its end.

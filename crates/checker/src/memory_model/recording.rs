@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
+use fencepost_kernel::line::LINE_BYTES;
 use fencepost_record::{
     AddressRange, AddressRanges, BlockBuilder, Bytes, CutPolicy, Event, ISA_AARCH64, ISA_X86_64, Info, Record,
     SlotKind, ThreadId, Writer, WriterOptions,
 };
 use fencepost_sim::address_space::Placement;
-use fencepost_sim::line::LINE_BYTES;
 use fencepost_sim::replay::simulation::{HostProgram, Program};
 
 use super::litmus_test::{Fence, Flush, Isa, LineNumber, LitmusTest, Location, Statement};

@@ -5,9 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::node::{MemoryNode, NodeId};
-use crate::address_map::PM_BASE;
 use crate::address_space::page_table::PAGE_SHIFT;
 use crate::nearest::there_is_no;
+use fencepost_kernel::address_map::PM_BASE;
 use fencepost_record::{AddressRange, AddressRanges, MemoryMap, PmSelector};
 
 /// Which part of a program.

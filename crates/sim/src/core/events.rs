@@ -6,8 +6,8 @@ use super::pipeline::{Core, Pause};
 use super::thread::{EventPhase, Extra, PendingRelease, Thread};
 use super::write_order::Writes;
 use crate::address_space::page_table::PageTable;
-use crate::time::Duration;
 use fencepost_isa::micro_op::{Fence, MicroOp, Operation, Register};
+use fencepost_kernel::time::Duration;
 use fencepost_record::{Event, RecordError, SpinReleaseKind};
 
 /// What an event means for the core that comes to it.

@@ -14,7 +14,7 @@ use super::Host;
 use super::scheduler::ThreadState;
 use crate::core::events::{Meaning, meaning};
 use crate::core::write_order::{AwaitedWrites, Released, Writes};
-use crate::kernel::Context;
+use fencepost_kernel::Context;
 use fencepost_record::{Clock, Event, Record, RecordError, ThreadId};
 
 /// Whose turn it is.

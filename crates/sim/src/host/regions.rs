@@ -5,8 +5,8 @@
 //! still warm up. See `replay/simulation/`.
 
 use super::Host;
-use crate::kernel::Context;
-use crate::time::Time;
+use fencepost_kernel::Context;
+use fencepost_kernel::time::Time;
 use fencepost_record::Marker;
 
 /// A region has begun or ended.

@@ -11,7 +11,7 @@ use crate::core::config::CoreConfig;
 use crate::core::thread::{EventPhase, PendingRelease};
 use crate::core::watched::WatchedStore;
 use crate::core::write_order::Writes;
-use crate::kernel::Context;
+use fencepost_kernel::Context;
 use fencepost_record::{Clock, Event, SpinReleaseKind, ThreadId};
 
 /// What a thread is doing.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cache::array::State;
 use crate::core::persist::PersistMode;
-use crate::stats::StatsNode;
+use fencepost_kernel::stats::StatsNode;
 use fencepost_record::Info;
 
 const BEGIN: u8 = 1;

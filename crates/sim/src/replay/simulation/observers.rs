@@ -3,7 +3,7 @@
 use super::regions::RegionStart;
 use super::{HostProgram, Simulation};
 use crate::host::Host;
-use crate::time::Time;
+use fencepost_kernel::time::Time;
 use fencepost_record::RecordError;
 
 impl Simulation {

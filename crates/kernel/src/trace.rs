@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::component::{ComponentId, PortId};
+use super::id::{ComponentId, PortId};
 use crate::address_map::is_pm;
 use crate::line::{LineAddress, Version};
 use crate::message::{Cause, Message, Opcode, RequestName, Stage};

@@ -12,7 +12,7 @@ pub mod cache;
 mod class;
 pub mod coherence;
 mod credits;
-#[cfg(test)]
+#[cfg(any(test, feature = "test-protocol"))]
 pub mod exchange;
 mod list;
 pub mod mem;
@@ -40,11 +40,13 @@ pub struct Flow(pub u32);
 
 impl Flow {
     /// Number `number` of `host`.
+    #[inline]
     pub fn of_host(host: u32, number: u32) -> Flow {
         Flow(host << 16 | number & 0xffff)
     }
 
     /// Which of its host's.
+    #[inline]
     pub fn number(self) -> u32 {
         self.0 & 0xffff
     }
@@ -85,6 +87,7 @@ pub enum Cause {
 
 impl Cause {
     /// Whether this is a persist as the study counts it: a flush or a non-temporal store.
+    #[inline]
     pub fn is_persist(self) -> bool {
         matches!(self, Cause::Flush | Cause::NonTemporalStore)
     }

@@ -4,7 +4,7 @@ use super::MessageClass;
 use super::back_invalidate;
 use super::cache;
 use super::coherence;
-#[cfg(test)]
+#[cfg(any(test, feature = "test-protocol"))]
 use super::exchange;
 use super::mem;
 
@@ -46,6 +46,6 @@ pub const SLOT_FORMATS: &[&[SlotFormat]] = &[
     coherence::SLOT_FORMATS,
     cache::SLOT_FORMATS,
     back_invalidate::SLOT_FORMATS,
-    #[cfg(test)]
+    #[cfg(any(test, feature = "test-protocol"))]
     exchange::SLOT_FORMATS,
 ];

@@ -4,7 +4,7 @@ use super::back_invalidate;
 use super::cache;
 use super::class::MessageClass;
 use super::coherence;
-#[cfg(test)]
+#[cfg(any(test, feature = "test-protocol"))]
 use super::exchange;
 use super::list::described;
 use super::mem;
@@ -180,13 +180,13 @@ described! {
         /// CXL.cache H2D data: a line that was read.
         ReadData = cache::DATA_DOWN,
         /// Of a protocol for tests: read a line.
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-protocol"))]
         Fetch = exchange::FETCH,
         /// Of that protocol: write half a line and read what it was before.
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-protocol"))]
         Swap = exchange::SWAP,
         /// Of that protocol: the line that was fetched or swapped.
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-protocol"))]
         Fetched = exchange::FETCHED,
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::component::{ComponentId, Event, PortId};
 use super::credits::{Credits, Due};
+use super::event::Event;
 use super::heap::{Heap, Key};
+use super::id::{ComponentId, PortId};
 use crate::message::MessageClass;
 use crate::time::Time;
 
@@ -85,6 +86,7 @@ impl EventQueue {
 
     /// How many credits of `class` have reached `to` from port number `from` of all since the last call, besides those
     /// that were events. If there are none, the next one is an event.
+    #[inline]
     pub fn take_credits(&mut self, from: usize, to: (ComponentId, PortId), class: MessageClass) -> u16 {
         let Some(credits) = &mut self.credits else { return 0 };
         let (arrived, next) = credits.take(from, to, class, self.last);
@@ -156,16 +158,19 @@ impl EventQueue {
     }
 
     /// How many events were ever taken; a measure of the work done.
+    #[inline]
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
     /// How many events are pending.
+    #[inline]
     pub fn len(&self) -> usize {
         self.heap.len() + self.present.len()
     }
 
     /// Whether nothing is pending but credits that no transmitter waits for.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -81,12 +81,14 @@ struct Charges {
 
 impl LatencyStack {
     /// An empty stack of a request that starts at `start`.
+    #[inline]
     pub fn starting(start: Time) -> LatencyStack {
         LatencyStack(Box::new(Charges { parts_ps: [0; Stage::COUNT], start, until: start }))
     }
 
     /// Charges the time from the last charge until `until` to `stage`. `until` may lie in the future, if the holder
     /// knows already.
+    #[inline]
     pub fn charge(&mut self, stage: Stage, until: Time) {
         let charges = &mut *self.0;
         debug_assert!(until >= charges.until, "time is charged twice");
@@ -95,21 +97,25 @@ impl LatencyStack {
     }
 
     /// When the request started.
+    #[inline]
     pub fn start(&self) -> Time {
         self.0.start
     }
 
     /// The time up to which everything is charged.
+    #[inline]
     pub fn charged_until(&self) -> Time {
         self.0.until
     }
 
     /// The whole, from the start to the last charge.
+    #[inline]
     pub fn total(&self) -> Duration {
         self.0.until.since(self.0.start)
     }
 
     /// The time charged to each stage, in picoseconds, in the order of [`Stage::NAMES`].
+    #[inline]
     pub fn parts_ps(&self) -> &[u64; Stage::COUNT] {
         &self.0.parts_ps
     }

@@ -6,7 +6,8 @@ use super::config::LinkConfig;
 use super::packing::Packing;
 use super::retry::Retry;
 use super::schedule::Schedule;
-use crate::kernel::component::{Context, PortId};
+use crate::component::Context;
+use crate::id::PortId;
 use crate::message::{Credits, Message, MessageClass, Stage};
 use crate::stats::StatsNode;
 use crate::time::Time;
@@ -60,6 +61,7 @@ impl Transmitter {
     }
 
     /// Takes `message` and sends it as soon as its class has a credit; within a class in the order offered.
+    #[inline]
     pub fn offer(&mut self, message: Message, context: &mut Context<'_>) {
         if self.has_credit(message.class(), context) {
             self.transmit(message, context);
@@ -74,6 +76,7 @@ impl Transmitter {
     }
 
     /// The receiver has freed a place of `class`: what waits for it goes out.
+    #[inline]
     pub fn credit_returned(&mut self, class: MessageClass, context: &mut Context<'_>) {
         self.credits[class.index()] += 1;
         debug_assert!(
@@ -87,6 +90,7 @@ impl Transmitter {
 
     /// A buffer place of `class`, which something that came in by this port had, is free again: the credit goes back
     /// with the next flit.
+    #[inline]
     pub fn return_credit(&mut self, class: MessageClass, context: &mut Context<'_>) {
         let arrival = self.schedule.return_credit(class, context.now());
         context.return_credit(self.port, class, arrival);
@@ -111,17 +115,20 @@ impl Transmitter {
 
     /// From when on at most one flit is waiting to start: the time to offer the next message without queueing on the
     /// link.
+    #[inline]
     pub fn ready_at(&self, now: Time) -> Time {
         self.packing.ready_at(now)
     }
 
     /// The credits of `class` in hand. Others may have come back without an event and not be taken yet, until all is at
     /// rest.
+    #[inline]
     pub fn credits(&self, class: MessageClass) -> u16 {
         self.credits[class.index()]
     }
 
     /// How many messages of `class` wait for credits here.
+    #[inline]
     pub fn waiting(&self, class: MessageClass) -> usize {
         self.waiting[class.index()].len()
     }

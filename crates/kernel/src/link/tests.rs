@@ -1,10 +1,12 @@
 //! Two ends of a link, flit by flit.
 
 use super::*;
-use crate::kernel::component::{ComponentId, Context, Event, PortId, Wires};
-use crate::kernel::events::EventQueue;
+use crate::component::{Context, Wires};
+use crate::event::Event;
+use crate::id::{ComponentId, PortId};
 use crate::line::{ByteMask, LineAddress, Version};
 use crate::message::{Cause, Message, MessageClass, Stage, Tag};
+use crate::queue::EventQueue;
 use crate::time::Time;
 
 mod credits;

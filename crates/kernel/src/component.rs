@@ -2,52 +2,13 @@
 
 use std::ops::Range;
 
-use super::events::EventQueue;
+use super::event::Event;
+use super::id::{ComponentId, PortId};
+use super::queue::EventQueue;
 use super::trace::{MediaWrite, Place, Trace};
 use crate::message::{Message, MessageClass, RequestName};
 use crate::stats::StatsNode;
 use crate::time::Time;
-
-/// Names one component of a system; an index into its list of components.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ComponentId(pub u32);
-
-/// Names one port of a component; each port is wired to one port of one other component.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PortId(pub u16);
-
-impl PortId {
-    /// As an index into a component's list of ports.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// What can happen to a component.
-#[derive(Clone, Debug)]
-pub enum Event {
-    /// A message has fully arrived at `port` and now occupies one buffer place of its class there.
-    Arrival {
-        /// The receiver's port.
-        port: PortId,
-        /// What arrived.
-        message: Message,
-    },
-    /// The neighbour at `port` has emptied a buffer place: one more message of `class` may be sent there. A credit
-    /// that no transmitter waits for may be counted without an event: see [`Context::take_credits`]. So it must change
-    /// nothing but the number of credits.
-    Credit {
-        /// The port whose transmitter gains the credit.
-        port: PortId,
-        /// The message class of the freed place.
-        class: MessageClass,
-    },
-    /// A time the component asked for with [`Context::wake_at`].
-    Wake {
-        /// What the component gave when it asked; only it knows the meaning.
-        token: u64,
-    },
-}
 
 /// The contract of a component.
 ///
@@ -180,6 +141,7 @@ impl<'a> Context<'a> {
     }
 
     /// The component that handles the event.
+    #[inline]
     pub fn component(&self) -> ComponentId {
         self.component
     }
@@ -239,6 +201,7 @@ impl<'a> Context<'a> {
     }
 
     /// A request leaves a host's caches, which are at `place`, for that core.
+    #[inline]
     pub fn begin_request(&mut self, core: Option<u16>, place: Place, message: &mut Message) {
         if let Some(trace) = &mut self.trace {
             trace.begin(self.component, core, place, message);
@@ -282,6 +245,7 @@ impl<'a> Context<'a> {
     }
 
     /// A medium writes a line.
+    #[inline]
     pub fn media_write(&mut self, write: &MediaWrite) {
         if let Some(trace) = &mut self.trace {
             trace.media_write(self.component, write);
@@ -290,6 +254,7 @@ impl<'a> Context<'a> {
 
     /// Asks for an [`Event::Wake`] at another component: for what stands outside of the machine, as programs that hand
     /// something to each other. Components of the machine send messages.
+    #[inline]
     pub fn wake_other(&mut self, component: ComponentId, time: Time, token: u64) {
         debug_assert!(time >= self.now, "a wake cannot be in the past");
         self.queue.push(time, component, Event::Wake { token });

@@ -4,7 +4,7 @@
 //! Snoops (`BISnp`) and their answers (`BIRsp`) have a channel each. A grant (`Cmp-S`, `Cmp-E`) comes apart from the
 //! data that belong to it, in the channel of completions, and the end of a conflict comes behind it there: so a host
 //! knows which of its requests a snoop came after. What the messages mean is in
-//! [`crate::device::type2::device_memory`]; a message names its line, and no switch carries them.
+//! `device::type2::device_memory` of the simulator; a message names its line, and no switch carries them.
 
 use super::{
     ClassDescription, CreditPool, Direction, HeaderSlot, HeadersMax, Message, MessageClass, Opcode, OpcodeDescription,

@@ -98,6 +98,7 @@ pub fn credits(reads: u16, writes: u16) -> Credits {
 
 impl Message {
     /// A read of `line`.
+    #[inline]
     pub fn read(line: LineAddress, tag: Tag, cause: Cause, now: Time) -> Message {
         Message {
             opcode: Opcode::MemRd,
@@ -114,6 +115,7 @@ impl Message {
     }
 
     /// A write of `version` to the bytes `mask` of `line`.
+    #[inline]
     pub fn write(line: LineAddress, tag: Tag, cause: Cause, version: Version, mask: ByteMask, now: Time) -> Message {
         let opcode = if mask.is_full() { Opcode::MemWr } else { Opcode::MemWrPtl };
         Message {

@@ -36,6 +36,7 @@ impl BackpressureAverage {
     }
 
     /// The part of the last hundred samples before `now` in which the port was held, 0 to 1.
+    #[inline]
     pub fn part(&mut self, now: Time) -> f64 {
         self.sample(now);
         f64::from((self.history & ((1 << SAMPLES) - 1)).count_ones()) / SAMPLES as f64

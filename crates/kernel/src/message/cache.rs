@@ -2,7 +2,7 @@
 //!
 //! Requests, responses and data have a channel each in both directions (D2H, H2D). No order holds between channels, but
 //! for one rule: a snoop does not pass an earlier response for the same line. What the messages mean is in
-//! [`crate::device::type2::messages`]; here they are what links carry. A message names its line; no switch
+//! `device::type2::messages` of the simulator; here they are what links carry. A message names its line; no switch
 //! carries them.
 
 use super::{

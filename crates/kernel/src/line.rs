@@ -9,11 +9,13 @@ pub struct LineAddress(pub u64);
 
 impl LineAddress {
     /// The line that holds the byte at `address`.
+    #[inline]
     pub fn containing(address: u64) -> LineAddress {
         LineAddress(address / LINE_BYTES)
     }
 
     /// The physical address of the line's first byte.
+    #[inline]
     pub fn byte(self) -> u64 {
         self.0 * LINE_BYTES
     }
@@ -33,6 +35,7 @@ impl ByteMask {
     pub const FULL: ByteMask = ByteMask(u64::MAX);
 
     /// Whether every byte is there.
+    #[inline]
     pub fn is_full(self) -> bool {
         self.0 == u64::MAX
     }

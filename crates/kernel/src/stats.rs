@@ -29,12 +29,14 @@ impl Default for Histogram {
 
 impl Histogram {
     /// Counts one duration.
+    #[inline]
     pub fn record(&mut self, duration: Duration) {
         self.buckets.record(duration.as_ps()).expect("the histogram grows as needed");
         self.sum_ps += u128::from(duration.as_ps());
     }
 
     /// How many were counted.
+    #[inline]
     pub fn count(&self) -> u64 {
         self.buckets.len()
     }
@@ -113,6 +115,7 @@ impl LatencySum {
     }
 
     /// How many requests were added.
+    #[inline]
     pub fn count(&self) -> u64 {
         self.latency.count()
     }

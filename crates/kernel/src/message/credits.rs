@@ -40,6 +40,7 @@ impl Credits {
     }
 
     /// The places of `class`.
+    #[inline]
     pub fn of(self, class: MessageClass) -> u16 {
         self.0[class.index()]
     }

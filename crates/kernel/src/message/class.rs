@@ -6,7 +6,7 @@
 use super::back_invalidate;
 use super::cache;
 use super::coherence;
-#[cfg(test)]
+#[cfg(any(test, feature = "test-protocol"))]
 use super::exchange;
 use super::list::described;
 use super::mem;
@@ -108,24 +108,26 @@ described! {
         /// CXL.mem M2S BIRsp: answers to them.
         M2sBiRsp = back_invalidate::M2S_BI_RSP,
         /// Requests without data of a protocol for tests.
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-protocol"))]
         ExchangeReq = exchange::REQ,
         /// Requests with data of that protocol.
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-protocol"))]
         ExchangeRwd = exchange::RWD,
         /// Answers with data of that protocol.
-        #[cfg(test)]
+        #[cfg(any(test, feature = "test-protocol"))]
         ExchangeDrs = exchange::DRS,
     }
 }
 
 impl MessageClass {
     /// The name in statistics.
+    #[inline]
     pub const fn name(self) -> &'static str {
         self.description().name
     }
 
     /// Whether data come with it.
+    #[inline]
     pub const fn carries_data(self) -> bool {
         self.description().data_slots > 0
     }

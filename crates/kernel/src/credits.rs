@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use super::component::{ComponentId, PortId};
 use super::heap::Key;
+use super::id::{ComponentId, PortId};
 use crate::message::MessageClass;
 
 /// One credit that is to become an event.

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::config::LinkConfig;
 use super::transmitter::Transmitter;
-use crate::kernel::component::{ComponentId, Context, Event, PortId, Wires};
-use crate::kernel::events::EventQueue;
+use crate::component::{Context, Wires};
+use crate::event::Event;
+use crate::id::{ComponentId, PortId};
 use crate::line::{ByteMask, LINE_BYTES, LineAddress, Version};
 use crate::message::{Cause, Message, MessageClass, Opcode, Tag, mem};
+use crate::queue::EventQueue;
 use crate::stats::StatsNode;
 use crate::time::{Duration, Time};
 

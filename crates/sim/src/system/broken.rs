@@ -1,8 +1,8 @@
 //! Components that do what none may do, for tests of what is said about it.
 
-use crate::kernel::{Component, Context, Event, HostActivity};
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::{Component, Context, Event, HostActivity};
 
 /// What one does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! The first DRAM of a host begins at 0 and holds the page tables, from [`PAGE_TABLE_BASE`] on, far above its frames.
 //! Further DRAM of the same host lies between the page tables and PM.
 //!
-//! Which port leads to which part of a region is the business of the [decoder](crate::host_bridge::decoder); this file
+//! Which port leads to which part of a region is the business of the decoder of a host bridge; this file
 //! says only what is what.
 
 use crate::line::{LINE_BYTES, LineAddress};
@@ -28,6 +28,7 @@ pub const ADDRESS_END: u64 = 1 << 52;
 pub const PM_BASE_LINE: LineAddress = LineAddress(PM_BASE / LINE_BYTES);
 
 /// Whether `line` lies in persistent memory.
+#[inline]
 pub fn is_pm(line: LineAddress) -> bool {
     line.0.wrapping_sub(PM_BASE_LINE.0) < (EXPANDER_BASE - PM_BASE) / LINE_BYTES
 }

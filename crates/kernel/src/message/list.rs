@@ -1,6 +1,6 @@
 //! Enums whose variants each have a description: the variants are listed once, with the constants that describe them.
 
-/// Defines such an enum, with `COUNT`, `ALL`, `index` and `description`. A variant may have attributes, `#[cfg(test)]`
+/// Defines such an enum, with `COUNT`, `ALL`, `index` and `description`. A variant may have attributes, `#[cfg]`
 /// among them.
 macro_rules! described {
     (

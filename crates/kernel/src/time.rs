@@ -19,21 +19,25 @@ impl Time {
     pub const NEVER: Time = Time(u64::MAX);
 
     /// The instant `ps` picoseconds after the start.
+    #[inline]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
     /// Picoseconds since the start.
+    #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
     /// Nanoseconds since the start, for people.
+    #[inline]
     pub fn as_ns(self) -> f64 {
         self.0 as f64 / 1000.0
     }
 
     /// How long ago `earlier` was; zero if it is still to come.
+    #[inline]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -44,6 +48,7 @@ impl Duration {
     pub const ZERO: Duration = Duration(0);
 
     /// A duration of `ps` picoseconds.
+    #[inline]
     pub const fn from_ps(ps: u64) -> Duration {
         Duration(ps)
     }
@@ -59,11 +64,13 @@ impl Duration {
     }
 
     /// In picoseconds.
+    #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
     /// In nanoseconds, for people.
+    #[inline]
     pub fn as_ns(self) -> f64 {
         self.0 as f64 / 1000.0
     }
@@ -71,12 +78,14 @@ impl Duration {
 
 impl Add<Duration> for Time {
     type Output = Time;
+    #[inline]
     fn add(self, later: Duration) -> Time {
         Time(self.0 + later.0)
     }
 }
 
 impl AddAssign<Duration> for Time {
+    #[inline]
     fn add_assign(&mut self, later: Duration) {
         self.0 += later.0;
     }
@@ -84,6 +93,7 @@ impl AddAssign<Duration> for Time {
 
 impl Sub<Duration> for Time {
     type Output = Time;
+    #[inline]
     fn sub(self, earlier: Duration) -> Time {
         Time(self.0 - earlier.0)
     }
@@ -91,12 +101,14 @@ impl Sub<Duration> for Time {
 
 impl Add for Duration {
     type Output = Duration;
+    #[inline]
     fn add(self, other: Duration) -> Duration {
         Duration(self.0 + other.0)
     }
 }
 
 impl AddAssign for Duration {
+    #[inline]
     fn add_assign(&mut self, other: Duration) {
         self.0 += other.0;
     }
@@ -104,6 +116,7 @@ impl AddAssign for Duration {
 
 impl Mul<u64> for Duration {
     type Output = Duration;
+    #[inline]
     fn mul(self, times: u64) -> Duration {
         Duration(self.0 * times)
     }
@@ -111,12 +124,14 @@ impl Mul<u64> for Duration {
 
 impl Div<u64> for Duration {
     type Output = Duration;
+    #[inline]
     fn div(self, parts: u64) -> Duration {
         Duration(self.0 / parts)
     }
 }
 
 impl Sum for Duration {
+    #[inline]
     fn sum<I: Iterator<Item = Duration>>(parts: I) -> Duration {
         parts.fold(Duration::ZERO, Add::add)
     }
