@@ -117,6 +117,7 @@ def test_rooms_counts_each_line_once_and_inlined_code_where_it_was_written(tmp_p
     output = tmp_path / "callgrind.out"
     output.write_text(
         "fl=(1) /src/crates/sim/src/core/issue.rs\nfn=(1) issue\n10 5\n"
+        "fi=(6) /src/crates/isa/src/micro_op/mod.rs\n15 2\n"
         "fi=(2) /rustc/library/core/src/cmp.rs\n20 3\n"
         "fi=(3) /src/crates/sim/src/cache/array.rs\n30 7\n"
         "fe=(1)\n+1 2\n"
@@ -127,7 +128,7 @@ def test_rooms_counts_each_line_once_and_inlined_code_where_it_was_written(tmp_p
     counted: Counter[str] = Counter()
     for room, instructions in costs(output):
         counted[room] += instructions
-    assert counted == {"core": 10, "cache": 7, "device": 900, "libraries": 100}
+    assert counted == {"core": 10, "isa": 2, "cache": 7, "device": 900, "libraries": 100}
 
 
 def test_the_page_gets_every_figure_and_keeps_the_rest(tmp_path):

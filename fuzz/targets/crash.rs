@@ -17,11 +17,11 @@ use fencepost_checker::crash::recorded_stores::{RecordedStores, StoreId, lines_o
 use fencepost_checker::crash::replay::{Change, LineHistory, LineId, MadeVersion, Replayed};
 use fencepost_checker::crash::sites::SiteId;
 use fencepost_fuzz::with_right_checksums;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_record::{Bytes, CutPolicy, PmSelector, Record};
 use fencepost_sim::cache::config::PointOfCoherence;
-use fencepost_sim::line::LineAddress;
-use fencepost_sim::record::{Bytes, CutPolicy, PmSelector, Record};
 use fencepost_sim::replay::simulation::Program;
-use fencepost_sim::time::{Duration, Time};
 use libfuzzer_sys::fuzz_target;
 
 const STORES_MAX: usize = 48;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use fencepost_sim::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::packet::{Acknowledgement, OutputRoom, Read, RequestId, Write};
 use fencepost_sim::switch::persist_buffer::state::{LineData, Phase, Slot};
 use fencepost_sim::switch::persist_buffer::{

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use fencepost_fuzz::with_right_checksums;
-use fencepost_sim::record::{Bytes, CutPolicy, Frame, PmSelector, Record, ThreadId};
+use fencepost_record::{Bytes, CutPolicy, Frame, PmSelector, Record, ThreadId};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

@@ -81,8 +81,8 @@ RUNS: dict[str, tuple[str, ...]] = {
 }
 
 
-# What a base has to have for a run, beside what `is_known` finds out.
-NEEDED = {"aarch64": "crates/sim/src/isa/aarch64"}
+# What a base has to have for a run, beside what `is_known` finds out: one of these.
+NEEDED = {"aarch64": ("crates/isa/src/aarch64", "crates/sim/src/isa/aarch64")}
 
 
 class NoDocument(Exception):
@@ -96,7 +96,8 @@ def runs_of(base: Version) -> dict[str, tuple[str, ...]]:
     return {
         name: arguments
         for name, arguments in runs.items()
-        if is_known(base, arguments) and (base.root / NEEDED.get(name, "")).exists()
+        if is_known(base, arguments)
+        and any((base.root / path).exists() for path in NEEDED.get(name, ("",)))
     }
 
 

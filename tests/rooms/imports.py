@@ -219,6 +219,7 @@ class WholeHouse(House):
 HOUSES: tuple[House, ...] = (
     WholeHouse("the house", ROOT),
     RustHouse("simulator", ROOT / "crates" / "sim" / "src"),
+    RustHouse("kernel", ROOT / "crates" / "kernel" / "src"),
     RustHouse("checker", ROOT / "crates" / "checker" / "src"),
     PythonHouse("python", ROOT / "python" / "fencepost"),
     CHouse("recorder", ROOT / "recorder"),

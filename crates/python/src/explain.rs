@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use fencepost_checker::crash::source_lines::{SourceFrame, SourceLines, SourcePlace};
+use fencepost_isa::InstructionSet;
+use fencepost_isa::micro_op::Operation;
+use fencepost_kernel::message::Stage;
+use fencepost_kernel::stats::{Histogram, LatencySum};
+use fencepost_record::RecordError;
 use fencepost_sim::cache::persist_sites::{PersistSite, PersistSites, SiteId, SiteKey};
 use fencepost_sim::core::access_sites::{AccessKey, AccessSites, MemoryKind, Origin};
-use fencepost_sim::isa::InstructionSet;
-use fencepost_sim::isa::micro_op::Operation;
-use fencepost_sim::message::Stage;
-use fencepost_sim::record::RecordError;
 use fencepost_sim::replay::simulation::{HostProgram, Program, Simulation};
 use fencepost_sim::results::measure;
-use fencepost_sim::stats::{Histogram, LatencySum};
 use serde_json::{Map, Value, json};
 
 /// What makes one line of the program out of instructions: their source, or, where nobody knows that, their address in

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use fencepost_kernel::time::Duration as SimulatedDuration;
 use fencepost_sim::config::Machine;
 use fencepost_sim::config::topology::HostId;
 use fencepost_sim::error::SimulationError;
@@ -11,7 +12,6 @@ use fencepost_sim::replay::power::EVENTS_BETWEEN_CHECKPOINTS;
 use fencepost_sim::replay::simulation::{self, HostProgram, Outcome, Program, Progress, Simulation};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::switch::Scheme;
-use fencepost_sim::time::Duration as SimulatedDuration;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

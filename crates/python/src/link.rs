@@ -1,6 +1,6 @@
 //! One link alone: what it sustains, and whether it loses anything.
 
-use fencepost_sim::kernel::link::{LinkConfig, pair};
+use fencepost_kernel::link::{LinkConfig, pair};
 use pyo3::prelude::*;
 
 use crate::faults::{caught, input};

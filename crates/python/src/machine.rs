@@ -5,9 +5,9 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use fencepost_record::RECORD_MAGIC;
 use fencepost_sim::config::{Machine, SourceText, json_schema};
 use fencepost_sim::nearest::there_is_no;
-use fencepost_sim::record::RECORD_MAGIC;
 use pyo3::prelude::*;
 
 use crate::faults::{caught, input};

@@ -2,13 +2,13 @@
 
 use std::str::FromStr;
 
+use fencepost_record::{AddressRanges, PmSelector, Record, RecordError};
 use fencepost_sim::address_space::{Part, Placement, Rule, RuleOrigin};
 use fencepost_sim::config::Machine;
 use fencepost_sim::config::topology::HostId;
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::host::ThreadPlacement;
 use fencepost_sim::host::sample_plan::SamplePlan;
-use fencepost_sim::record::{AddressRanges, PmSelector, Record, RecordError};
 use fencepost_sim::switch::Scheme;
 use fencepost_sim::transport::Transport;
 use pyo3::prelude::*;

@@ -2,15 +2,15 @@
 
 use std::iter;
 
+use fencepost_kernel::line::{ByteMask, LINE_BYTES, LineAddress};
+use fencepost_kernel::time::Time;
 use fencepost_sim::config::Machine;
 use fencepost_sim::device::dram::address::{AddressMap, Place};
 use fencepost_sim::device::dram::{BankId, Command};
 use fencepost_sim::device::probe::{ProbeOutcome, ProbeRequest, probe};
 use fencepost_sim::device::{DramConfig, Medium, MediumConfig};
 use fencepost_sim::host_bridge::Interleave;
-use fencepost_sim::line::{ByteMask, LINE_BYTES, LineAddress};
 use fencepost_sim::nearest::there_is_no;
-use fencepost_sim::time::Time;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 

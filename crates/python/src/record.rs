@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fencepost_sim::isa;
-use fencepost_sim::record::{CutPolicy, Ended, MappingKind, PmSelector, Record, Source, Summary, escaped};
+use fencepost_record::{CutPolicy, Ended, MappingKind, PmSelector, Record, Source, Summary, escaped};
 use fencepost_sim::replay::simulation::Program;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -143,7 +142,7 @@ impl OpenRecord {
 #[pyfunction]
 pub fn record_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     let source = source(&path)?;
-    let inspect = || py.detach(|| Summary::inspect(source, isa::noted)).map_err(input);
+    let inspect = || py.detach(|| Summary::inspect(source, fencepost_isa::noted)).map_err(input);
     let summary = caught(|| shown(&path), inspect)?;
     Ok(serde_json::to_string(&summary).expect("a summary is plain data"))
 }

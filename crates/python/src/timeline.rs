@@ -1,7 +1,7 @@
 //! Which requests a timeline is to follow, as Python says it.
 
-use fencepost_sim::kernel::trace::{Selection, Trace};
-use fencepost_sim::time::Time;
+use fencepost_kernel::time::Time;
+use fencepost_kernel::trace::{Selection, Trace};
 use pyo3::prelude::*;
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! How many lines each region of a record touches: what work on a page leaves in caches.
 
-use fencepost_sim::isa::InstructionSet;
-use fencepost_sim::record::{Frame, Marker, Record, RecordError, SlotKind, ThreadId};
+use fencepost_isa::InstructionSet;
+use fencepost_record::{Frame, Marker, Record, RecordError, SlotKind, ThreadId};
 use rustc_hash::FxHashSet;
 
 /// Distinct lines that the first thread touches in each of its regions.

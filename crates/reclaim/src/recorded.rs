@@ -3,7 +3,7 @@
 //! A request is a turn of the server's event loop in which it read and wrote: from one `epoll_wait` to the next. The
 //! requests that are measured are the last ones, since the client waits for each answer and sends nothing behind them.
 
-use fencepost_sim::record::{Event, Frame, PmSelector, Record, RecordError, SlotKind, ThreadId};
+use fencepost_record::{Event, Frame, PmSelector, Record, RecordError, SlotKind, ThreadId};
 use rustc_hash::FxHashMap;
 use thiserror::Error;
 

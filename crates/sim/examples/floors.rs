@@ -8,11 +8,11 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fencepost_isa::InstructionSet;
+use fencepost_isa::micro_op::{DecodedBlock, Operation, Register};
+use fencepost_kernel::line::LineAddress;
+use fencepost_record::{Bytes, CutPolicy, Frame, Record, RecordError, ThreadId};
 use fencepost_sim::cache::array::{CacheArray, Line};
-use fencepost_sim::isa::InstructionSet;
-use fencepost_sim::isa::micro_op::{DecodedBlock, Operation, Register};
-use fencepost_sim::line::LineAddress;
-use fencepost_sim::record::{Bytes, CutPolicy, Frame, Record, RecordError, ThreadId};
 
 /// How often each measurement is made; the fastest counts.
 const PASSES: usize = 5;

@@ -9,11 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use fencepost_record::{CutPolicy, PmSelector, Record, Source};
 use fencepost_sim::address_space::Placement;
 use fencepost_sim::config::{Machine, SourceText};
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::host::ThreadPlacement;
-use fencepost_sim::record::{CutPolicy, PmSelector, Record, Source};
 use fencepost_sim::replay::simulation::{HostProgram, Options, Program, Progress, Simulation};
 
 struct RecordFile {

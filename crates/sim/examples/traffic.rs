@@ -4,8 +4,8 @@
 
 use std::time::Instant;
 
+use fencepost_kernel::stats::StatsNode;
 use fencepost_sim::config::Machine;
-use fencepost_sim::stats::StatsNode;
 use fencepost_sim::traffic_experiment::Experiment;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

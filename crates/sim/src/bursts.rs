@@ -16,14 +16,14 @@ use crate::device::type2::host_side::Holds;
 use crate::device::type2::messages::CacheState;
 use crate::device::type2::{DeviceAccess, Waits};
 use crate::error::SimulationError;
-use crate::kernel::trace::{Selection, Trace};
-use crate::line::{LINE_BYTES, LineAddress, Version};
-use crate::message::Stage;
 use crate::nearest::there_is_no;
 use crate::system::{Stepped, System};
-use crate::time::{Duration, Time};
 use crate::timeline::Timeline;
 use crate::traffic::Random;
+use fencepost_kernel::line::{LINE_BYTES, LineAddress, Version};
+use fencepost_kernel::message::Stage;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::trace::{Selection, Trace};
 
 /// The longest pause before a burst: some times between two refreshes.
 const PAUSE_MAX: Duration = Duration::from_ps(20_000_000);
@@ -116,7 +116,7 @@ fn one() -> u32 {
 pub struct Measured {
     bursts: Bursts,
     finished: Vec<Finished>,
-    stats: crate::stats::StatsNode,
+    stats: fencepost_kernel::stats::StatsNode,
 }
 
 /// Who begins a burst, as components name him.

@@ -1,7 +1,7 @@
 //! Why a simulation ends before it is done.
 
-use crate::record::RecordError;
-use crate::time::Time;
+use fencepost_kernel::time::Time;
+use fencepost_record::RecordError;
 
 /// Why a replay did not come to its end.
 #[derive(Debug, thiserror::Error)]

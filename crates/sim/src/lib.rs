@@ -9,7 +9,6 @@
 //!
 //! It takes readers and texts with a source name; it knows no paths, no terminals and no Python.
 
-pub mod address_map;
 pub mod address_space;
 pub mod bursts;
 pub mod cache;
@@ -22,20 +21,12 @@ pub mod flow;
 pub mod home_agent;
 pub mod host;
 pub mod host_bridge;
-pub mod isa;
-pub mod kernel;
-pub mod line;
-pub mod message;
 pub mod nearest;
 pub mod pcie;
-pub mod record;
 pub mod replay;
 pub mod results;
-pub mod sparse_table;
-pub mod stats;
 pub mod switch;
 pub mod system;
-pub mod time;
 pub mod timeline;
 pub mod traffic;
 pub mod traffic_experiment;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::config::Machine;
 use crate::device::PcieConfig;
-use crate::time::{Duration, Time};
+use fencepost_kernel::time::{Duration, Time};
 
 /// Bytes of a doorbell, and of the word by which the engine says that a transfer is over.
 const WORD_BYTES: u32 = 8;

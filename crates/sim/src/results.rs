@@ -5,13 +5,13 @@ mod sample;
 
 use serde_json::{Map, Value, json};
 
-use crate::message::Stage;
 use crate::replay::sampling::{Measured, RATES};
 use crate::replay::simulation::{Interval, Outcome, Simulation};
-use crate::stats::{Histogram, Series, StatsNode};
 use crate::switch::Scheme;
 use crate::system::LinkEnd;
-use crate::time::Duration;
+use fencepost_kernel::message::Stage;
+use fencepost_kernel::stats::{Histogram, Series, StatsNode};
+use fencepost_kernel::time::Duration;
 
 /// The entry of `runs` for a replay that took `host_seconds`.
 pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds: f64) -> Value {

@@ -6,15 +6,15 @@ use serde_json::{Map, Value, json};
 
 use crate::config::Machine;
 use crate::error::SimulationError;
-use crate::message::Stage;
 use crate::replay::livelock::{self, LivelockWatch};
 use crate::results;
-use crate::stats::StatsNode;
 use crate::switch::Scheme;
 use crate::system::{LinkEnd, System};
-use crate::time::{Duration, Time};
 use crate::traffic::{Member, StaleRead, StreamConfig};
 use crate::transport::{Agent, Transport};
+use fencepost_kernel::message::Stage;
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
 
 #[cfg(doc)]
 use crate::config::topology::Topology;

@@ -19,7 +19,8 @@ from pathlib import Path
 from fencepost.tree import ROOT
 
 REPLAY = ROOT / "target" / "release" / "examples" / "replay"
-ROOM = re.compile(r"crates/sim/src/(\w+)")
+# A module of `sim`, or another crate.
+ROOM = re.compile(r"crates/(?:sim/src/)?(\w+)")
 COST = re.compile(r"[0-9+*-]\S* \d+")
 LIBRARIES = "libraries"
 REPLAYED = re.compile(r"(\d+) instructions in ([\d.]+) s")

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use fencepost_sim::isa::micro_op::Operation;
+use fencepost_isa::micro_op::Operation;
 use serde::Serialize;
 
 use super::content_hash::LINE;
@@ -151,7 +151,7 @@ fn view_from(view: &View<'_>, place: usize, other: Option<usize>) -> (Fault, Opt
 
 #[cfg(test)]
 mod tests {
-    use fencepost_sim::isa::micro_op::{Fence, Flush};
+    use fencepost_isa::micro_op::{Fence, Flush};
 
     use super::super::recorded_stores::RecordedStore;
     use super::*;

@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use fencepost_sim::time::Time;
+use fencepost_kernel::time::Time;
 
 use super::choices::{Choice, Doubt};
 use super::content_hash::{ContentHash, LINE, LineBytes};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use fencepost_record::{Clock, Ended, Event, Frame, MappingKind, Record, RecordError, SlotKind, ThreadId};
 use fencepost_sim::core::events::{Access, Meaning, meaning};
-use fencepost_sim::record::{Clock, Ended, Event, Frame, MappingKind, Record, RecordError, SlotKind, ThreadId};
 
 use super::recorded_stores::lines_of;
 

@@ -32,8 +32,8 @@ mod tests;
 
 pub use exploration::Exploration;
 
+use fencepost_record::RecordError;
 use fencepost_sim::error::SimulationError;
-use fencepost_sim::record::RecordError;
 
 /// Why the crash states of a record cannot be explored.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fencepost_sim::record::{Mapping, MappingKind, PmSelector, Record};
+use fencepost_record::{Mapping, MappingKind, PmSelector, Record};
 
 use super::CrashError;
 use super::content_hash::LINE;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use fencepost_isa::micro_op::{Awaited, DecodedBlock, MicroOp, Operation};
+use fencepost_record::{AddressRanges, Event, Frame, PersistCall, RecordError, ThreadId};
 use fencepost_sim::cache::config::PointOfCoherence;
 use fencepost_sim::core::events::{Access, Meaning, meaning};
-use fencepost_sim::isa::micro_op::{Awaited, DecodedBlock, MicroOp, Operation};
-use fencepost_sim::record::{AddressRanges, Event, Frame, PersistCall, RecordError, ThreadId};
 use fencepost_sim::replay::simulation::Program;
 
 use super::CrashError;
@@ -447,7 +447,7 @@ impl Walk<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use fencepost_sim::record::{
+    use fencepost_record::{
         BlockBuilder, Bytes, Clock, CutPolicy, Info, Record, RecordingOptions, SlotKind, VERSION, VERSION_WITH_ORDER,
         Writer, WriterOptions,
     };

@@ -8,16 +8,16 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::time::Time;
 use fencepost_sim::address_space::Placement;
 use fencepost_sim::config::Machine;
 use fencepost_sim::core::config::WHOLE_VECTORS;
 use fencepost_sim::core::store_log::{LoggedStore, Performed};
 use fencepost_sim::error::SimulationError;
 use fencepost_sim::host::Host;
-use fencepost_sim::line::LineAddress;
 use fencepost_sim::replay::simulation::{HostProgram, Options, Outcome, Program, Progress, Simulation};
 use fencepost_sim::switch::Scheme;
-use fencepost_sim::time::Time;
 
 use super::CrashError;
 use super::content_hash::LINE;

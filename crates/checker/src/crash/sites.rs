@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use fencepost_sim::isa::micro_op::Exit;
+use fencepost_isa::micro_op::Exit;
 use fencepost_sim::replay::simulation::Program;
 
 /// Number of a site among [`Sites`].

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use addr2line::{Loader, demangle_auto};
-use fencepost_sim::record::{LoadedModule, Record, RecordError, Text};
+use fencepost_record::{LoadedModule, Record, RecordError, Text};
 use object::{Object, ObjectSegment, ReadCache};
 use serde::Serialize;
 

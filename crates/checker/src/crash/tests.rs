@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fencepost_sim::isa::micro_op::{Fence, Flush, Operation};
-use fencepost_sim::line::LineAddress;
-use fencepost_sim::time::{Duration, Time};
+use fencepost_isa::micro_op::{Fence, Flush, Operation};
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::time::{Duration, Time};
 
 use super::Exploration;
 use super::content_hash::LINE;

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeSet;
 
+use fencepost_kernel::time::{Duration, Time};
 use fencepost_sim::cache::observation_log::Access;
 use fencepost_sim::config::Machine;
 use fencepost_sim::replay::global_flush::FlushLimits;
 use fencepost_sim::replay::simulation::{HostProgram, Simulation};
 use fencepost_sim::switch::Scheme;
-use fencepost_sim::time::{Duration, Time};
 
 use super::cxl0::{FabricOperation, FabricTest};
 use super::fabrics::varied;

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use fencepost_sim::address_space::Placement;
-use fencepost_sim::line::LINE_BYTES;
-use fencepost_sim::record::{
+use fencepost_kernel::line::LINE_BYTES;
+use fencepost_record::{
     AddressRange, AddressRanges, BlockBuilder, Bytes, CutPolicy, Event, ISA_AARCH64, ISA_X86_64, Info, Record,
     SlotKind, ThreadId, Writer, WriterOptions,
 };
+use fencepost_sim::address_space::Placement;
 use fencepost_sim::replay::simulation::{HostProgram, Program};
 
 use super::litmus_test::{Fence, Flush, Isa, LineNumber, LitmusTest, Location, Statement};
@@ -327,9 +327,9 @@ fn perform(recording: &mut Recording, thread: u32, statement: Statement, places:
 
 #[cfg(test)]
 mod tests {
+    use fencepost_isa::InstructionSet;
+    use fencepost_isa::micro_op::{Awaited, FlushOrder, Operation};
     use fencepost_sim::cache::config::PointOfCoherence;
-    use fencepost_sim::isa::InstructionSet;
-    use fencepost_sim::isa::micro_op::{Awaited, FlushOrder, Operation};
 
     use super::*;
 

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use fencepost_kernel::line::Version;
+use fencepost_kernel::time::Time;
 use fencepost_sim::cache::observation_log::Access;
 use fencepost_sim::config::Machine;
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::host::Host;
 use fencepost_sim::host::ThreadPlacement;
-use fencepost_sim::line::Version;
 use fencepost_sim::replay::simulation::{HostProgram, Options, Simulation};
 use fencepost_sim::switch::Scheme;
-use fencepost_sim::time::Time;
 
 use super::fabrics::varied;
 use super::litmus_test::{LineNumber, LitmusTest, NvmState, Operand, Statement};

@@ -6,7 +6,7 @@
 //! representative is chosen, the exploration stays exact: it is itself one of the states that behave alike, and no two
 //! that do not are ever taken for one.
 
-use fencepost_sim::line::LineAddress;
+use fencepost_kernel::line::LineAddress;
 use fencepost_sim::switch::persist_buffer::Packet;
 use fencepost_sim::switch::persist_buffer::packet::RequestId;
 use fencepost_sim::switch::persist_buffer::state::{InputQueue, Operation, Slot, SlotIndex};

@@ -1,7 +1,7 @@
 //! What persist buffers do: the steps of their controllers, and where what they send goes.
 
-use fencepost_sim::line::Version;
-use fencepost_sim::message::MessageClass;
+use fencepost_kernel::line::Version;
+use fencepost_kernel::message::MessageClass;
 use fencepost_sim::switch::persist_buffer::packet::{Action as Done, Input, Output, OutputRoom, Write};
 use fencepost_sim::switch::persist_buffer::state::{EntryState, LineData, Operation, Phase};
 use fencepost_sim::switch::persist_buffer::{DrainId, DrainPolicy, Parameters, Reaction, State, invariants};
@@ -298,7 +298,7 @@ fn lower_durable<const B: usize, const S: usize, const I: usize>(
     buffer: usize,
 ) -> Halves {
     let mut newest = [0; 2];
-    let address = fencepost_sim::line::LineAddress(line.into());
+    let address = fencepost_kernel::line::LineAddress(line.into());
     for slot in world.buffers[buffer].slots().iter().filter(|slot| slot.holds(address) && !slot.data.is_torn) {
         let seen = versions_of(&slot.data);
         newest = [newest[0].max(seen[0]), newest[1].max(seen[1])];

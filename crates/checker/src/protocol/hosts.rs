@@ -1,6 +1,6 @@
 //! What hosts do: they issue writes and reads, which travel to the first persist buffer on their way, or to PM.
 
-use fencepost_sim::line::{LineAddress, Version};
+use fencepost_kernel::line::{LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::Packet;
 use fencepost_sim::switch::persist_buffer::packet::{Action as Done, Read, Write};
 

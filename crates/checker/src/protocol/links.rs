@@ -1,7 +1,7 @@
 //! What happens on the links below persist buffers and in PM: drains arrive, are kept and acknowledged, late or twice;
 //! reads arrive.
 
-use fencepost_sim::line::{LineAddress, Version};
+use fencepost_kernel::line::{LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::Packet;
 use fencepost_sim::switch::persist_buffer::packet::{Action as Done, Write};
 

@@ -7,7 +7,7 @@
 //!
 //! Long because: this description is one, field by field.
 
-use fencepost_sim::line::{LineAddress, Version};
+use fencepost_kernel::line::{LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::packet::{Read, RequestId, Write};
 use fencepost_sim::switch::persist_buffer::state::{EntryState, LineData, Operation, Phase, Slot, SlotIndex};
 use fencepost_sim::switch::persist_buffer::{DrainId, Packet, State};

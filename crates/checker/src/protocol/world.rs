@@ -4,7 +4,7 @@
 //! The buffers are the simulator's own states. Everything else is as small as it can be and still do all that the real
 //! parts can do.
 
-use fencepost_sim::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
 use fencepost_sim::switch::persist_buffer::packet::{RequestId, Write};
 use fencepost_sim::switch::persist_buffer::state::{Operation, Slot, SlotIndex};
 use fencepost_sim::switch::persist_buffer::{DrainId, Packet, State};

@@ -11,13 +11,13 @@ use std::ops::Range;
 use super::frames::Frames;
 use super::node::MemoryNode;
 use super::placement::{Place, Placement};
-use crate::address_map::PM_BASE;
-use crate::line::{LINE_BYTES, LineAddress};
-use crate::sparse_table::SparseTable;
+use fencepost_kernel::address_map::PM_BASE;
+use fencepost_kernel::line::{LINE_BYTES, LineAddress};
+use fencepost_kernel::sparse_table::SparseTable;
 #[cfg(test)]
-use crate::{
-    address_space::OWN_DRAM,
-    record::{AddressRange, AddressRanges},
+use {
+    crate::address_space::OWN_DRAM,
+    fencepost_record::{AddressRange, AddressRanges},
 };
 
 /// log2 of the size of a page.
@@ -350,9 +350,9 @@ fn memory_name(node: &MemoryNode) -> String {
 #[allow(clippy::single_range_in_vec_init, reason = "lists of ranges, some of them with one")]
 mod tests {
     use super::*;
-    use crate::address_map::EXPANDER_BASE;
     use crate::address_space::Rule;
-    use crate::record::MemoryMap;
+    use fencepost_kernel::address_map::EXPANDER_BASE;
+    use fencepost_record::MemoryMap;
 
     const PAGE: u64 = 1 << PAGE_SHIFT;
 

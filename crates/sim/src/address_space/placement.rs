@@ -5,10 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::node::{MemoryNode, NodeId};
-use crate::address_map::PM_BASE;
 use crate::address_space::page_table::PAGE_SHIFT;
 use crate::nearest::there_is_no;
-use crate::record::{AddressRange, AddressRanges, MemoryMap, PmSelector};
+use fencepost_kernel::address_map::PM_BASE;
+use fencepost_record::{AddressRange, AddressRanges, MemoryMap, PmSelector};
 
 /// Which part of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,7 +81,7 @@ impl FromStr for Part {
             "all" => Ok(Part::All),
             "heap" => Ok(Part::Selected(PmSelector::Heap)),
             _ if text.starts_with("file:") || text.starts_with("range:") => {
-                text.parse().map(Part::Selected).map_err(|error: crate::record::SelectorError| error.problem)
+                text.parse().map(Part::Selected).map_err(|error: fencepost_record::SelectorError| error.problem)
             }
             _ => Err(format!(
                 "`{text}` is no part of a program: heap, stack, data, file:PATTERN, range:LO-HI and all are"

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::lru::Lru;
-use crate::line::{LineAddress, Version};
+use fencepost_kernel::line::{LineAddress, Version};
 
 const EMPTY: u64 = u64::MAX;
 
@@ -88,7 +88,7 @@ impl CacheArray {
     /// # Panics
     /// If ways do not divide the lines into sets; the configuration is checked for that.
     pub fn new(size_bytes: u64, ways: usize) -> CacheArray {
-        let lines = (size_bytes / crate::line::LINE_BYTES) as usize;
+        let lines = (size_bytes / fencepost_kernel::line::LINE_BYTES) as usize;
         let sets = lines / ways;
         assert!(sets > 0 && sets * ways == lines, "{lines} lines do not make sets of {ways}");
         CacheArray {

@@ -5,7 +5,7 @@
 
 use super::hierarchy::Request;
 use super::mshr::{MshrFile, Room};
-use crate::line::LineAddress;
+use fencepost_kernel::line::LineAddress;
 
 /// A request that found no register.
 #[derive(Clone, Copy, Debug)]

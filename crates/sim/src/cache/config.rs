@@ -4,7 +4,7 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::isa::micro_op::{Flush, Reach};
+use fencepost_isa::micro_op::{Flush, Reach};
 
 /// One level of cache. Levels are named `l1i`, `l1d`, `l2`, `l3`, …; a level is private to each core or shared by all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]

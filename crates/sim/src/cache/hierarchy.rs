@@ -41,11 +41,11 @@ use super::persist_log::PersistLog;
 use super::stats::{HierarchyStats, LevelStats};
 use crate::cache::persist_sites::PersistSites;
 use crate::cache::prefetcher::Prefetcher;
-use crate::line::{LINE_BYTES, LineAddress, Version};
-use crate::message::{Message, Opcode};
-use crate::sparse_table::SparseTable;
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
+use fencepost_kernel::line::{LINE_BYTES, LineAddress, Version};
+use fencepost_kernel::message::{Message, Opcode};
+use fencepost_kernel::sparse_table::SparseTable;
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
 
 /// How the hierarchy is built.
 #[derive(Clone, Debug)]

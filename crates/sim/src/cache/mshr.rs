@@ -1,6 +1,6 @@
 //! Miss-status holding registers: which lines are missing, and the requests that wait for them.
 
-use crate::line::LineAddress;
+use fencepost_kernel::line::LineAddress;
 
 /// A missing line, with the requests that wait for it.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::address_map::is_pm;
-use crate::line::{LineAddress, Version};
-use crate::time::{Duration, Time};
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::time::{Duration, Time};
 
 /// How a core came by a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

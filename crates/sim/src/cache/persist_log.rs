@@ -5,8 +5,8 @@
 //! acknowledged.
 
 use super::hierarchy::Requester;
-use crate::line::{LineAddress, Version};
-use crate::time::Time;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::time::Time;
 
 /// A version of a line at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

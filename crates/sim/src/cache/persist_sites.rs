@@ -9,14 +9,14 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use crate::address_map::is_pm;
 #[cfg(doc)]
 use crate::core::callers::Callers;
-use crate::isa::micro_op::Operation;
-use crate::line::LineAddress;
-use crate::message::{LatencyStack, Stage};
-use crate::stats::{Histogram, LatencySum};
-use crate::time::Duration;
+use fencepost_isa::micro_op::Operation;
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::message::{LatencyStack, Stage};
+use fencepost_kernel::stats::{Histogram, LatencySum};
+use fencepost_kernel::time::Duration;
 
 /// Number of a site among those of one host, in the order in which they came up.
 pub type SiteId = u32;

@@ -5,12 +5,12 @@
 
 use super::array::State;
 use super::hierarchy::{Hierarchy, HierarchyConfig, Request, Want};
-use crate::address_map::is_pm;
 use crate::home_agent::{AgentId, Agents, Holders, HomeAgent, MemoryDirectory};
-use crate::isa::micro_op::Flush;
-use crate::line::{LineAddress, Version};
-use crate::message::Cause;
-use crate::stats::StatsNode;
+use fencepost_isa::micro_op::Flush;
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::Cause;
+use fencepost_kernel::stats::StatsNode;
 
 /// The caches of a host.
 #[derive(Clone)]

@@ -1,10 +1,10 @@
 //! What caches count, and the distributions measured at the border of the last level.
 
 use super::hierarchy::Request;
-use crate::address_map::is_pm;
-use crate::line::LineAddress;
-use crate::message::{Cause, Message, Stage};
-use crate::stats::{LatencySum, StatsNode};
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::message::{Cause, Message, Stage};
+use fencepost_kernel::stats::{LatencySum, StatsNode};
 
 /// Hits and misses of one level behind the first.
 #[derive(Clone, Debug, Default)]

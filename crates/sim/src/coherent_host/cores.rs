@@ -9,11 +9,11 @@ use crate::device::type2::device_memory::Ask;
 use crate::device::type2::host_side::{Access, Requester};
 use crate::device::type2::messages::CacheState;
 use crate::device::type2::wire::Trail;
-use crate::kernel::link::Transmitter;
-use crate::kernel::{Context, PortId};
-use crate::line::{LineAddress, Version};
-use crate::message::{Message, Opcode, Stage};
-use crate::time::Time;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::link::Transmitter;
+use fencepost_kernel::message::{Message, Opcode, Stage};
+use fencepost_kernel::time::Time;
+use fencepost_kernel::{Context, PortId};
 
 /// What a core does to a whole line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

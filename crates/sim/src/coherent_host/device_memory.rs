@@ -11,10 +11,10 @@ use crate::device::type2::device_memory::host::{Line, Outcome, Output, Transacti
 use crate::device::type2::device_memory::{Ask, Completion, Kind, MemRequest, MemoryRules, Meta};
 use crate::device::type2::messages::CacheState;
 use crate::device::type2::wire::Trail;
-use crate::kernel::Context;
-use crate::kernel::trace::Place;
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Flow, Message, Opcode, Stage, Tag};
+use fencepost_kernel::Context;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Cause, Flow, Message, Opcode, Stage, Tag};
+use fencepost_kernel::trace::Place;
 
 const RULES: &MemoryRules = &MemoryRules::SOUND;
 

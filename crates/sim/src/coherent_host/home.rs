@@ -9,12 +9,12 @@ use crate::device::type2::host_side::{Access, LastLevel, Line, Outcome, Output, 
 use crate::device::type2::messages::{Pulled, Request, Response};
 use crate::device::type2::wire::{self, Trail};
 use crate::device::type2::{DEVICES_MAX, Rules};
-use crate::kernel::Context;
-use crate::kernel::trace::Place;
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Flow, Message, Opcode, Stage, Tag};
-use crate::stats::StatsNode;
-use crate::time::Time;
+use fencepost_kernel::Context;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Cause, Flow, Message, Opcode, Stage, Tag};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::Time;
+use fencepost_kernel::trace::Place;
 
 const RULES: &Rules = &Rules::SOUND;
 

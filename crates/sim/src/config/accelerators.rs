@@ -4,8 +4,8 @@
 use super::fabric::{Bias, InterleaveConfig};
 use super::topology::{Connection, DeviceId, Edge, EdgeId, Topology, Vertex};
 use super::wiring::{Wiring, normalised, offer};
-use crate::kernel::link::FlitFormat;
-use crate::message::{MessageClass, back_invalidate, cache};
+use fencepost_kernel::link::FlitFormat;
+use fencepost_kernel::message::{MessageClass, back_invalidate, cache};
 
 /// The most accelerators of a host: so many devices its home agent can tell apart.
 pub const ACCELERATORS_MAX: usize = crate::device::type2::DEVICES_MAX;

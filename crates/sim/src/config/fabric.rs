@@ -11,8 +11,8 @@ use serde_json::{Map, Value as Json};
 
 use super::schema::make_optional;
 use crate::device::{DramConfig, PmConfig};
-use crate::kernel::link::LinkConfig;
 use crate::switch::SwitchConfig;
+use fencepost_kernel::link::LinkConfig;
 
 /// How an edge is written, for editors.
 const EDGE_PATTERN: &str = r"^\s*[A-Za-z]\w*\s*->\s*[A-Za-z]\w*\s*$";

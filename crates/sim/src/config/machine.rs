@@ -24,10 +24,10 @@ use crate::device::type2::Type2Config;
 use crate::device::{DramConfig, PageEngineConfig, PcieConfig, PmConfig, SwapDeviceConfig};
 use crate::home_agent::{SocketLinkConfig, SocketsConfig};
 use crate::host_bridge::HostBridgeConfig;
-use crate::kernel::link::LinkConfig;
 use crate::switch::SwitchConfig;
-use crate::time::Duration;
 use crate::transport::TransportConfig;
+use fencepost_kernel::link::LinkConfig;
+use fencepost_kernel::time::Duration;
 
 /// A simulated machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,10 +6,10 @@ use std::ops::Range;
 use super::fabric::InterleaveConfig;
 use super::topology::{DecoderEntry, DeviceId, EdgeId, HostId, MemoryRange, SwitchId, Topology, Vertex};
 use super::wiring::Wiring;
-use crate::address_map::{ADDRESS_END, EXPANDER_BASE, PM_BASE};
 use crate::address_space::OWN_DRAM;
 use crate::host_bridge::Interleave;
 use crate::host_bridge::decoder::{GRANULARITY_MAX, WAYS_MAX};
+use fencepost_kernel::address_map::{ADDRESS_END, EXPANDER_BASE, PM_BASE};
 
 /// Fills in the ranges, PM before expanders, each in the order of devices (a set has the place of its first device),
 /// and the decoders that lead there.

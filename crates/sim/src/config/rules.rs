@@ -7,14 +7,14 @@ use super::placement::PlacementConfig;
 use super::schema::join;
 use super::topology::{HostId, Topology};
 use super::tree::Node;
-use crate::address_map::PM_BASE;
 use crate::address_space::{MemoryNode, Placement, PlacementError, Rule};
 use crate::cache::config::{CacheConfig, PrefetcherKind};
 use crate::core::config::{CoreConfig, TlbConfig};
 use crate::device::{DramConfig, PmConfig};
 use crate::home_agent::SocketsConfig;
 use crate::host_bridge::decoder::HDM_ALIGNMENT;
-use crate::line::LINE_BYTES;
+use fencepost_kernel::address_map::PM_BASE;
+use fencepost_kernel::line::LINE_BYTES;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

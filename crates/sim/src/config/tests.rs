@@ -40,7 +40,7 @@ fn is_valid(machine: &Json) -> bool {
         && table::<crate::host_bridge::HostBridgeConfig>(&machine["host_bridge"])
         && table::<crate::device::DramConfig>(&machine["dram"])
         && table::<crate::device::PmConfig>(&machine["pm"])
-        && table::<crate::kernel::link::LinkConfig>(&machine["link"])
+        && table::<fencepost_kernel::link::LinkConfig>(&machine["link"])
         && table::<crate::switch::SwitchConfig>(&machine["switch"])
         && table::<super::FabricConfig>(&machine["fabric"])
         && table::<crate::transport::TransportConfig>(&machine["transport"])

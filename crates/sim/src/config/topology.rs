@@ -7,13 +7,13 @@
 use std::ops::Range;
 
 use super::fabric::PmSharing;
-use crate::address_map::{EXPANDER_BASE, PAGE_TABLE_END, PM_BASE};
 use crate::address_space::{MemoryNode, PAGE_SHIFT};
 use crate::device::MediumConfig;
 use crate::host_bridge::Interleave;
 use crate::host_bridge::decoder::HDM_ALIGNMENT;
-use crate::kernel::link::LinkConfig;
 use crate::switch::{Scheme, SwitchConfig};
+use fencepost_kernel::address_map::{EXPANDER_BASE, PAGE_TABLE_END, PM_BASE};
+use fencepost_kernel::link::LinkConfig;
 
 /// Names a host; an index into [`Topology::hosts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use super::callers::Callers;
 use super::thread::Thread;
-use crate::address_map::{EXPANDER_BASE, is_pm};
 use crate::cache::hierarchy::Source;
-use crate::isa::micro_op::{DecodedBlock, Operation};
-use crate::line::LineAddress;
-use crate::time::Duration;
+use fencepost_isa::micro_op::{DecodedBlock, Operation};
+use fencepost_kernel::address_map::{EXPANDER_BASE, is_pm};
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::time::Duration;
 
 /// Which instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 //! target buffer for computed targets and a return address stack.
 
 use super::config::BranchPredictorConfig;
-use crate::isa::micro_op::{DecodedBlock, Exit};
+use fencepost_isa::micro_op::{DecodedBlock, Exit};
 
 /// The predictor of one core.
 #[derive(Clone, Debug)]

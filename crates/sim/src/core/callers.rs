@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::thread::Thread;
-use crate::isa::micro_op::DecodedBlock;
+use fencepost_isa::micro_op::DecodedBlock;
 
 /// What was found in the frame that a thread is in.
 #[derive(Clone, Debug, Default)]

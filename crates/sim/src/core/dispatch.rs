@@ -7,8 +7,8 @@ use super::persist_site;
 use super::pipeline::{Core, Pause};
 use super::store_sets::LastStore;
 use super::thread::{Extra, Step};
-use crate::isa::micro_op::{MicroOp, Operation};
-use crate::record::RecordError;
+use fencepost_isa::micro_op::{MicroOp, Operation};
+use fencepost_record::RecordError;
 
 /// How far dispatch has come.
 pub(super) enum Progress {

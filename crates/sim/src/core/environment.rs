@@ -6,16 +6,16 @@ use super::store_log::{LoggedStore, Performed, StoreLog};
 use super::synchronisation::Synchronisation;
 use super::thread::Thread;
 use super::write_order::WriteOrder;
-use crate::address_map::is_pm;
 use crate::address_space::page_table::PageTable;
 use crate::cache::array::CacheArray;
 use crate::cache::hierarchy::{Side, Want};
 use crate::cache::observation_log::{Access, ObservationLog};
 use crate::cache::persist_sites::PersistSites;
-use crate::isa::micro_op::{DecodedBlock, Flush};
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::Cause;
-use crate::time::Time;
+use fencepost_isa::micro_op::{DecodedBlock, Flush};
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::Cause;
+use fencepost_kernel::time::Time;
 
 /// A request of a core to the caches behind its own, at a cycle to come.
 #[derive(Clone, Copy, Debug)]

@@ -6,9 +6,9 @@ use super::pipeline::{Core, Pause};
 use super::thread::{EventPhase, Extra, PendingRelease, Thread};
 use super::write_order::Writes;
 use crate::address_space::page_table::PageTable;
-use crate::isa::micro_op::{Fence, MicroOp, Operation, Register};
-use crate::record::{Event, RecordError, SpinReleaseKind};
-use crate::time::Duration;
+use fencepost_isa::micro_op::{Fence, MicroOp, Operation, Register};
+use fencepost_kernel::time::Duration;
+use fencepost_record::{Event, RecordError, SpinReleaseKind};
 
 /// What an event means for the core that comes to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,5 +259,33 @@ impl Core {
         }
         self.dispatch_from(self.effects.cycle.max(self.combining.last_complete()));
         self.when_drained(Pause::End)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fencepost_record::ThreadId;
+
+    #[test]
+    fn what_has_no_place_in_the_order_is_not_arbitrated() {
+        let (thread, bytes) = (ThreadId(1), Box::from([]));
+        let events = [
+            Event::SystemCall { number: 1, result: 0 },
+            Event::Roi { begin: true },
+            Event::Interrupted { instructions: 1 },
+            Event::Polling { instructions: 1 },
+            Event::Signal { number: 1 },
+            Event::Fork { child: 1 },
+            Event::KernelWrite { address: 64, bytes },
+            Event::InitialBytes { address: 64, bytes: Box::from([]) },
+            Event::Order { thread, writes: 1 },
+            Event::CallBegin,
+            Event::CallEnd,
+        ];
+        for event in events {
+            assert_eq!(event.clock(), None, "{event:?}");
+            assert!(!matches!(meaning(&event), Meaning::Synchronisation { .. }), "{event:?}");
+        }
     }
 }

@@ -5,8 +5,8 @@ use super::environment::Environment;
 use super::issue::Unit;
 use super::pipeline::Core;
 use crate::cache::config::CacheConfig;
-use crate::isa::micro_op::{Operation, Ordered};
-use crate::time::Duration;
+use fencepost_isa::micro_op::{Operation, Ordered};
+use fencepost_kernel::time::Duration;
 
 /// Latencies of a core and its first-level caches, in cycles of `period`.
 #[derive(Clone)]

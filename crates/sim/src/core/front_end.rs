@@ -9,9 +9,9 @@ use super::reorder_buffer::UNKNOWN;
 use super::thread::Thread;
 use crate::address_space::page_table::PageTable;
 use crate::cache::hierarchy::{Side, Want};
-use crate::isa::micro_op::{DecodedBlock, Exit};
-use crate::line::LineAddress;
-use crate::message::Cause;
+use fencepost_isa::micro_op::{DecodedBlock, Exit};
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::message::Cause;
 
 /// What fetch and prediction keep.
 #[derive(Clone)]

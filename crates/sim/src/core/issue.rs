@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::config::CoreConfig;
 use super::departures::Departures;
-use crate::isa::micro_op::Operation;
+use fencepost_isa::micro_op::Operation;
 
 const CYCLES: usize = 4096;
 

@@ -13,9 +13,9 @@ use crate::cache::hierarchy::{Served, Side, Want};
 use crate::cache::mshr::Room;
 use crate::cache::observation_log::Access;
 use crate::cache::prefetcher::Prefetcher;
-use crate::isa::micro_op::{DecodedBlock, MicroOp, Operation, Register};
-use crate::line::{LINE_BYTES, LineAddress};
-use crate::message::Cause;
+use fencepost_isa::micro_op::{DecodedBlock, MicroOp, Operation, Register};
+use fencepost_kernel::line::{LINE_BYTES, LineAddress};
+use fencepost_kernel::message::Cause;
 
 /// What waits for a line at the first-level data cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 //! the reorder buffer or the store queue, while what is independent goes on; so misses overlap as far as the structures
 //! allow, and nothing is simulated cycle by cycle.
 //!
-//! Reading order: [`micro_op`](crate::isa::micro_op) (what is executed), [`thread`] (where it comes from), [`pipeline`]
-//! (the core and commit), [`front_end`], [`dispatch`] and [`execution`], [`memory`] (loads), [`store_queue`] and
-//! [`stores`] (stores, flushes, fences), then the parts they use.
+//! Reading order: [`micro_op`](fencepost_isa::micro_op) (what is executed), [`thread`] (where it comes from),
+//! [`pipeline`] (the core and commit), [`front_end`], [`dispatch`] and [`execution`], [`memory`] (loads),
+//! [`store_queue`] and [`stores`] (stores, flushes, fences), then the parts they use.
 
 pub mod access_sites;
 pub mod branch_predictor;

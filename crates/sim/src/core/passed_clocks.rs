@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::record::Clock;
+use fencepost_record::Clock;
 
 /// Places in the process clock, a bit each: a record has millions of them, close together. All before some place are in
 /// it.

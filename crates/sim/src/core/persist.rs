@@ -2,8 +2,8 @@
 
 use super::thread::{Extra, Thread};
 use crate::address_space::page_table::PageTable;
-use crate::isa::micro_op::{Fence, Flush, MicroOp, Operation, Register};
-use crate::line::LINE_BYTES;
+use fencepost_isa::micro_op::{Fence, Flush, MicroOp, Operation, Register};
+use fencepost_kernel::line::LINE_BYTES;
 
 /// When persists are inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

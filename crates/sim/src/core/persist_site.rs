@@ -3,7 +3,7 @@
 use super::callers::Callers;
 use super::thread::Thread;
 use crate::cache::persist_sites::{PersistSites, SiteId, SiteKey};
-use crate::isa::micro_op::{DecodedBlock, Operation};
+use fencepost_isa::micro_op::{DecodedBlock, Operation};
 
 /// The site of the persist `operation` that `thread` dispatches on `core`.
 pub(super) fn site(

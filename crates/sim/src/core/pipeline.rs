@@ -17,10 +17,10 @@ use super::warm::Warming;
 use super::watched::Watched;
 use crate::cache::config::CacheConfig;
 use crate::cache::mshr::MshrFile;
-use crate::isa::micro_op::Operation;
-use crate::record::RecordError;
-use crate::stats::StatsNode;
-use crate::time::Duration;
+use fencepost_isa::micro_op::Operation;
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::Duration;
+use fencepost_record::RecordError;
 
 /// Why a core has stopped computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

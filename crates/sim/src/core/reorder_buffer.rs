@@ -1,7 +1,7 @@
 //! The reorder buffer: micro-operations in program order, which of them wait for which, and when each completes and
 //! commits.
 
-use crate::isa::micro_op::{Operation, Register};
+use fencepost_isa::micro_op::{Operation, Register};
 
 /// A cycle that is not known yet.
 pub const UNKNOWN: u64 = u64::MAX;

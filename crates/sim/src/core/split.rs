@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use super::config::{CoreConfig, OperandOperations};
-use crate::isa::micro_op::{Aside, DecodedBlock, MicroOp, Operation, Register, WarmBlock};
+use fencepost_isa::micro_op::{Aside, DecodedBlock, MicroOp, Operation, Register, WarmBlock};
 
 /// Bytes of the narrowest vector register.
 const NARROWEST: u16 = 16;

@@ -1,6 +1,6 @@
 //! What a core counts.
 
-use crate::stats::{Histogram, StatsNode};
+use fencepost_kernel::stats::{Histogram, StatsNode};
 
 /// Counters of one core.
 #[derive(Clone, Debug, Default)]

@@ -4,9 +4,9 @@
 //! under a number of its own (flushes, combined non-temporal stores) is found again by that number in what the caches
 //! log, `cache/persist_log.rs`.
 
-use crate::line::{LineAddress, Version};
-use crate::record::ThreadId;
-use crate::time::Time;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::time::Time;
+use fencepost_record::ThreadId;
 
 /// What a core did to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

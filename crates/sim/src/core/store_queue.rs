@@ -2,7 +2,7 @@
 
 use super::reorder_buffer::UNKNOWN;
 use super::store_sets::StoreSets;
-use crate::isa::micro_op::Operation;
+use fencepost_isa::micro_op::Operation;
 
 const FILTER: usize = 256;
 

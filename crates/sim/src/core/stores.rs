@@ -22,10 +22,10 @@ use crate::cache::hierarchy::Want;
 use crate::cache::mshr::Room;
 use crate::cache::observation_log::Access;
 use crate::cache::persist_sites::FenceWait;
-use crate::isa::micro_op::{Awaited, Fence, Flush, FlushOrder, Operation, Ordered};
-use crate::line::{ByteMask, LINE_BYTES, LineAddress};
-use crate::message::Cause;
-use crate::time::Time;
+use fencepost_isa::micro_op::{Awaited, Fence, Flush, FlushOrder, Operation, Ordered};
+use fencepost_kernel::line::{ByteMask, LINE_BYTES, LineAddress};
+use fencepost_kernel::message::Cause;
+use fencepost_kernel::time::Time;
 
 /// Non-temporal stores to one line, being combined.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::passed_clocks::PassedClocks;
-use crate::record::{Clock, Event, FutexOutcome, StoreMakers, ThreadId};
+use fencepost_record::{Clock, Event, FutexOutcome, StoreMakers, ThreadId};
 
 /// What became of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

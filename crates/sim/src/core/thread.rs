@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::write_order::AwaitedWrites;
-use crate::isa::micro_op::{DecodedBlock, Exit, MicroOp};
-use crate::record::{Clock, Event, Frame, RecordError, ThreadId, ThreadReader};
+use fencepost_isa::micro_op::{DecodedBlock, Exit, MicroOp};
+use fencepost_record::{Clock, Event, Frame, RecordError, ThreadId, ThreadReader};
 
 /// A micro-operation that the record does not hold: a part of a string instruction, an access to a synchronisation
 /// object, an inserted persist.

@@ -4,10 +4,10 @@
 //! from simulated DRAM.
 
 use super::config::TlbConfig;
-use crate::address_map::PAGE_TABLE_BASE;
 use crate::address_space::page_table::{PAGE_SHIFT, PageTable};
 use crate::cache::array::{CacheArray, Line};
-use crate::line::LineAddress;
+use fencepost_kernel::address_map::PAGE_TABLE_BASE;
+use fencepost_kernel::line::LineAddress;
 
 /// What a translation costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Tlb {
 impl Tlb {
     /// An empty TLB.
     pub fn new(config: &TlbConfig) -> Tlb {
-        let lines = |entries: u64| entries * crate::line::LINE_BYTES;
+        let lines = |entries: u64| entries * fencepost_kernel::line::LINE_BYTES;
         Tlb {
             is_enabled: config.enabled,
             entries: CacheArray::new(lines(u64::from(config.entries)), usize::from(config.ways)),

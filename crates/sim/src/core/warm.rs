@@ -15,10 +15,10 @@ use super::translation::Translation;
 use crate::address_space::page_table::{PAGE_SHIFT, PageTable, lines_of_access};
 use crate::cache::hierarchy::{Request, Side, Want};
 use crate::cache::sockets::Caches;
-use crate::isa::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
-use crate::line::{ByteMask, LINE_BYTES, LineAddress};
-use crate::message::Cause;
-use crate::record::RecordError;
+use fencepost_isa::micro_op::{DecodedBlock, Exit, MicroOp, Operation};
+use fencepost_kernel::line::{ByteMask, LINE_BYTES, LineAddress};
+use fencepost_kernel::message::Cause;
+use fencepost_record::RecordError;
 
 /// How long an instruction takes that only warms, in 1/256 of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::pipeline::Core;
 use super::write_order::Writes;
-use crate::line::LINE_BYTES;
+use fencepost_kernel::line::LINE_BYTES;
 
 /// The stores of a core that other threads wait for.
 #[derive(Clone, Default)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::record::{Event, Frame, Record, RecordError, ThreadId};
+use fencepost_record::{Event, Frame, Record, RecordError, ThreadId};
 
 /// The first so many writes of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,7 +174,7 @@ mod tests {
         let awaited = [2, 3].into_iter().collect();
         let mut own = AwaitedWrites { writing_blocks: [false, true, false].into(), awaited, count: 0 };
         let interrupted = Event::Interrupted { instructions: 1 };
-        let exec = Event::Exec { clock: crate::record::Clock(1), path: "".into() };
+        let exec = Event::Exec { clock: fencepost_record::Clock(1), path: "".into() };
         let mut frame = Frame {
             steps: vec![1, 2, 1, 0, 0, 2, 1, 1, 1],
             events: vec![interrupted.clone(), exec.clone()],

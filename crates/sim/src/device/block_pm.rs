@@ -26,11 +26,11 @@ use super::pm::bus::Bus;
 use super::pm::{AckAt, PmConfig};
 use super::write_drain::{WriteDrain, WriteDrainConfig};
 use crate::host_bridge::Interleave;
-use crate::kernel::trace::MediaWrite;
-use crate::line::{LINE_BYTES, LineAddress, Version};
-use crate::message::{Message, MessageClass, Stage};
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
+use fencepost_kernel::line::{LINE_BYTES, LineAddress, Version};
+use fencepost_kernel::message::{Message, MessageClass, Stage};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::trace::MediaWrite;
 use read_buffer::ReadBuffer;
 use write_buffer::{BufferedBlock, BufferedLine, WriteBuffer};
 

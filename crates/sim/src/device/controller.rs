@@ -11,14 +11,14 @@ use super::load::{LoadReport, LoadThresholds};
 use super::medium::{Completion, Medium, MediumConfig};
 use super::port::Port;
 use crate::host_bridge::Interleave;
-use crate::kernel::link::{LinkConfig, Transmitter};
-use crate::kernel::trace::Place;
-use crate::kernel::{Component, Context, Event, PortId};
-use crate::line::{LINE_BYTES, LineAddress, Version};
-use crate::message::RequestName;
-use crate::message::{Message, Opcode, Stage, Tag, mem};
-use crate::stats::{Histogram, StatsNode};
-use crate::time::{Duration, Time};
+use fencepost_kernel::line::{LINE_BYTES, LineAddress, Version};
+use fencepost_kernel::link::{LinkConfig, Transmitter};
+use fencepost_kernel::message::RequestName;
+use fencepost_kernel::message::{Message, Opcode, Stage, Tag, mem};
+use fencepost_kernel::stats::{Histogram, StatsNode};
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::trace::Place;
+use fencepost_kernel::{Component, Context, Event, PortId};
 
 /// The first port to the fabric or the host bridge; others have the numbers that follow.
 pub const DEVICE_PORT: PortId = PortId(0);

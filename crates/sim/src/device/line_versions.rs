@@ -1,7 +1,7 @@
 //! What a medium holds: the version of each line.
 
-use crate::line::Version;
-use crate::sparse_table::SparseTable;
+use fencepost_kernel::line::Version;
+use fencepost_kernel::sparse_table::SparseTable;
 
 /// The version of each line of a device, by the line's number in the device. Lines never written have version 0.
 #[derive(Clone, Debug, Default)]

@@ -5,9 +5,9 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::link::BackpressureAverage;
-use crate::message::DevLoad;
-use crate::time::{Duration, Time};
+use fencepost_kernel::link::BackpressureAverage;
+use fencepost_kernel::message::DevLoad;
+use fencepost_kernel::time::{Duration, Time};
 
 /// From when on a load counts as more than light. The specification leaves the internal ones to the device: overload is
 /// moderate where it limits the throughput of requests, as a queue does that is full, or nearly. For egress ports it

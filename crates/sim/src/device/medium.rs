@@ -8,11 +8,11 @@ use super::block_pm::BlockPm;
 use super::dram::{Dram, DramChannels, DramConfig};
 use super::pm::{Pm, PmConfig};
 use crate::host_bridge::Interleave;
-use crate::kernel::trace::MediaWrite;
-use crate::line::{LineAddress, Version};
-use crate::message::{Message, MessageClass, mem};
-use crate::stats::StatsNode;
-use crate::time::Time;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::{Message, MessageClass, mem};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::Time;
+use fencepost_kernel::trace::MediaWrite;
 
 /// The configuration of a medium.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! How full a queue is over time.
 
-use crate::stats::StatsNode;
-use crate::time::Time;
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::Time;
 
 /// The number of occupied places of a queue, weighted with time.
 #[derive(Clone, Debug, Default)]

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use crate::kernel::PortId;
-use crate::kernel::link::{LinkConfig, Transmitter};
-use crate::line::LineAddress;
-use crate::message::{Message, mem};
-use crate::time::{Duration, Time};
+use fencepost_kernel::PortId;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::link::{LinkConfig, Transmitter};
+use fencepost_kernel::message::{Message, mem};
+use fencepost_kernel::time::{Duration, Time};
 
 /// One end of a link.
 #[derive(Clone, Debug)]

@@ -7,9 +7,9 @@
 
 use super::dram::Command;
 use super::medium::{Completion, Medium};
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message, MessageClass, Tag};
-use crate::time::Time;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Cause, Message, MessageClass, Tag};
+use fencepost_kernel::time::Time;
 
 /// A request of a script.
 #[derive(Clone, Copy, Debug)]

@@ -6,11 +6,11 @@ mod ports;
 use super::*;
 use crate::device::write_drain::WriteTurns;
 use crate::host_bridge::Interleave;
-use crate::kernel::link::{FlitFormat, LinkConfig};
-use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Wires};
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Credits, Message, MessageClass, Stage, Tag};
-use crate::time::Time;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::link::{FlitFormat, LinkConfig};
+use fencepost_kernel::message::{Cause, Credits, Message, MessageClass, Stage, Tag};
+use fencepost_kernel::time::Time;
+use fencepost_kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Wires};
 
 const DEVICE: ComponentId = ComponentId(0);
 const NEIGHBOUR: ComponentId = ComponentId(1);

@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::config::Machine;
-use crate::time::Duration;
 use crate::traffic::StreamConfig;
 use crate::traffic_experiment::transport_json;
 use crate::transport::{Agent, Place, Resource, Way};
+use fencepost_kernel::time::Duration;
 
 #[derive(Clone, Debug, Default)]
 struct OfStream {

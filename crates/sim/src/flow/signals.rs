@@ -10,9 +10,9 @@ use super::network::Network;
 use crate::config::Machine;
 use crate::config::topology::{DeviceId, EdgeId};
 use crate::device::MediumConfig;
-use crate::line::LINE_BYTES;
-use crate::message::MessageClass;
 use crate::transport::{Place, Resource, Way};
+use fencepost_kernel::line::LINE_BYTES;
+use fencepost_kernel::message::MessageClass;
 
 #[derive(Clone, Copy, Debug)]
 struct Signal {

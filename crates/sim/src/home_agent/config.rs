@@ -4,8 +4,8 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::link::{FlitFormat, LinkConfig};
-use crate::message::{Credits, coherence};
+use fencepost_kernel::link::{FlitFormat, LinkConfig};
+use fencepost_kernel::message::{Credits, coherence};
 
 /// The sockets of each host. They divide its cores; each has caches like those of `[cache]` and DRAM like that of
 /// `[dram]`. Links and local connections of the fabric start at the first one.

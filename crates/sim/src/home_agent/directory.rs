@@ -1,7 +1,7 @@
 //! Which agents may have copies of a line.
 
-use crate::line::LineAddress;
-use crate::sparse_table::SparseTable;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::sparse_table::SparseTable;
 
 /// Names an agent that caches lines of a host's memory: a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

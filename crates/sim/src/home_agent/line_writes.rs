@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::directory::AgentId;
-use crate::line::LineAddress;
-use crate::message::Message;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::message::Message;
 
 /// Requests that a write completes, besides the one that it carries.
 type Waiting = Vec<(AgentId, Message)>;

@@ -27,11 +27,11 @@ use directory::Directory;
 pub use directory::{AgentId, Agents, Holders, MemoryDirectory};
 use line_writes::LineWrites;
 
-use crate::address_map::is_pm;
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message, Opcode, RequestName};
-use crate::sparse_table::SparseTable;
-use crate::stats::StatsNode;
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Cause, Message, Opcode, RequestName};
+use fencepost_kernel::sparse_table::SparseTable;
+use fencepost_kernel::stats::StatsNode;
 
 /// What a home agent wants done, in that order.
 #[derive(Clone, Debug)]

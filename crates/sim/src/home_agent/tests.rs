@@ -9,9 +9,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::address_map::PM_BASE_LINE;
-use crate::message::{MessageClass, Tag};
-use crate::time::Time;
+use fencepost_kernel::address_map::PM_BASE_LINE;
+use fencepost_kernel::message::{MessageClass, Tag};
+use fencepost_kernel::time::Time;
 
 const AGENTS: u8 = 3;
 const LINES: u64 = 2;

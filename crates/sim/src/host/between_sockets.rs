@@ -8,13 +8,13 @@ use super::BRIDGE;
 use super::Host;
 use crate::home_agent::{Action, AgentId};
 use crate::host_bridge::write_order::WriteOrder;
-use crate::kernel::link::{LinkConfig, Transmitter};
-use crate::kernel::trace::Place;
-use crate::kernel::{Context, PortId};
-use crate::line::LineAddress;
-use crate::message::{Message, MessageClass, Opcode, Stage};
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::link::{LinkConfig, Transmitter};
+use fencepost_kernel::message::{Message, MessageClass, Opcode, Stage};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::trace::Place;
+use fencepost_kernel::{Context, PortId};
 
 /// The sockets of a host that has several.
 #[derive(Clone, Debug)]

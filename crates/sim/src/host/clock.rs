@@ -1,7 +1,7 @@
 //! The clock that a host's cores and caches share.
 
-use crate::kernel::Divisor;
-use crate::time::{Duration, Time};
+use fencepost_kernel::Divisor;
+use fencepost_kernel::time::{Duration, Time};
 
 /// Converts between simulated time and cycles.
 #[derive(Clone, Debug)]

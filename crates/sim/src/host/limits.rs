@@ -2,7 +2,7 @@
 
 use super::Host;
 use crate::core::Pause;
-use crate::record::RecordError;
+use fencepost_record::RecordError;
 
 /// The limits that are not reached yet, and what was.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use crate::cache::persist_sites::PersistSites;
 use crate::core::Core;
 use crate::core::access_sites::AccessSites;
 use crate::core::store_log::{Performed, StoreLog};
-use crate::line::{LineAddress, Version};
+use fencepost_kernel::line::{LineAddress, Version};
 
 #[cfg(doc)]
 use crate::cache::hierarchy::Hierarchy;

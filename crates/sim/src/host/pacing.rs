@@ -10,9 +10,9 @@ use fencepost_pacing::DevLoadCounts;
 use super::Host;
 use super::scheduler::ThreadState;
 use crate::host_bridge::DeviceMap;
-use crate::kernel::Context;
-use crate::line::LINE_BYTES;
-use crate::message::Message;
+use fencepost_kernel::Context;
+use fencepost_kernel::line::LINE_BYTES;
+use fencepost_kernel::message::Message;
 
 /// The paced part of a host.
 #[derive(Clone, Debug)]

@@ -13,11 +13,11 @@ use crate::core::persist::PersistPolicy;
 use crate::core::synchronisation::Synchronisation;
 use crate::core::thread::Thread;
 use crate::core::write_order::WriteOrder;
-use crate::isa::micro_op::{DecodedBlock, Operation};
-use crate::kernel::Context;
-use crate::line::LineAddress;
-use crate::record::{StoreMakers, ThreadId};
-use crate::time::Time;
+use fencepost_isa::micro_op::{DecodedBlock, Operation};
+use fencepost_kernel::Context;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::time::Time;
+use fencepost_record::{StoreMakers, ThreadId};
 
 /// A process: all that would be the same on other cores and caches.
 #[derive(Clone)]

@@ -14,8 +14,8 @@ use super::Host;
 use super::scheduler::ThreadState;
 use crate::core::events::{Meaning, meaning};
 use crate::core::write_order::{AwaitedWrites, Released, Writes};
-use crate::kernel::Context;
-use crate::record::{Clock, Event, Record, RecordError, ThreadId};
+use fencepost_kernel::Context;
+use fencepost_record::{Clock, Event, Record, RecordError, ThreadId};
 
 /// Whose turn it is.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@
 //! still warm up. See `replay/simulation/`.
 
 use super::Host;
-use crate::kernel::Context;
-use crate::record::Marker;
-use crate::time::Time;
+use fencepost_kernel::Context;
+use fencepost_kernel::time::Time;
+use fencepost_record::Marker;
 
 /// A region has begun or ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

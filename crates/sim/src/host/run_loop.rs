@@ -6,9 +6,9 @@ use crate::cache::hierarchy::{Outcome, Request, Requester, Served, Side, Source}
 use crate::cache::observation_log::Access;
 use crate::core::warm::{SampledRegion, WarmEnvironment};
 use crate::core::{Core, CoreRequest, Environment, Pause};
-use crate::kernel::Context;
-use crate::message::{Message, Opcode};
-use crate::record::RecordError;
+use fencepost_kernel::Context;
+use fencepost_kernel::message::{Message, Opcode};
+use fencepost_record::RecordError;
 
 /// What a wake of the host is for; packed into its token.
 #[derive(Clone, Copy, Debug)]

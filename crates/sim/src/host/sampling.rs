@@ -8,7 +8,7 @@
 use super::Host;
 use crate::core::warm::{INITIAL_PACE, Pace};
 use crate::host::sample_plan::SamplePlan;
-use crate::time::Time;
+use fencepost_kernel::time::Time;
 
 /// How many instructions a thread goes on between intervals before others have their turn: few, because what threads do
 /// at the same time (all of them flush behind a barrier) is to come to the next interval at the same time.

@@ -11,8 +11,8 @@ use crate::core::config::CoreConfig;
 use crate::core::thread::{EventPhase, PendingRelease};
 use crate::core::watched::WatchedStore;
 use crate::core::write_order::Writes;
-use crate::kernel::Context;
-use crate::record::{Clock, Event, SpinReleaseKind, ThreadId};
+use fencepost_kernel::Context;
+use fencepost_record::{Clock, Event, SpinReleaseKind, ThreadId};
 
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

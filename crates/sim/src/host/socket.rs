@@ -9,11 +9,11 @@ use crate::cache::hierarchy::{Acknowledged, Departure, HierarchyConfig, Served};
 use crate::cache::sockets::Caches;
 use crate::core::config::{CleanedLine, FlushAcknowledgement};
 use crate::core::{Core, CoreRequest};
-use crate::kernel::Context;
-use crate::kernel::trace::Place;
-use crate::message::Message;
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
+use fencepost_kernel::Context;
+use fencepost_kernel::message::Message;
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::trace::Place;
 
 /// Cores and their caches.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::link::LinkConfig;
+use fencepost_kernel::link::LinkConfig;
 
 /// The part of a host between its last-level cache and its memory ports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]

@@ -7,8 +7,8 @@
 
 use thiserror::Error;
 
-use crate::kernel::PortId;
-use crate::line::{LINE_BYTES, LineAddress};
+use fencepost_kernel::PortId;
+use fencepost_kernel::line::{LINE_BYTES, LineAddress};
 
 /// Ranges begin at a multiple of this, and each way of a range holds a multiple of it.
 pub const HDM_ALIGNMENT: u64 = 256 << 20;
@@ -273,7 +273,7 @@ impl HdmDecoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address_map::PM_BASE;
+    use fencepost_kernel::address_map::PM_BASE;
     use proptest::prelude::*;
 
     const MIB: u64 = 1 << 20;

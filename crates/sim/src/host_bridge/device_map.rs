@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Interleave;
-use crate::line::LineAddress;
+use fencepost_kernel::line::LineAddress;
 
 /// The devices of the pool by lines.
 #[derive(Clone, Debug, Default)]

@@ -22,12 +22,12 @@ pub use decoder::{HdmDecoder, HdmError, HdmRange, Interleave};
 pub use device_map::DeviceMap;
 pub use stats::{HostBridgeStats, NodeCounts};
 
-use crate::kernel::link::Transmitter;
-use crate::kernel::{Component, Context, Event, PortId};
-use crate::line::LineAddress;
-use crate::message::{Flow, Message, MessageClass, Opcode, Stage, mem};
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::link::Transmitter;
+use fencepost_kernel::message::{Flow, Message, MessageClass, Opcode, Stage, mem};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::{Component, Context, Event, PortId};
 use tags::TagTable;
 use write_order::WriteOrder;
 

@@ -1,8 +1,8 @@
 //! What a host bridge counts.
 
-use crate::line::LineAddress;
-use crate::message::{Cause, Message, Opcode, Stage};
-use crate::stats::{Histogram, StatsNode};
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::message::{Cause, Message, Opcode, Stage};
+use fencepost_kernel::stats::{Histogram, StatsNode};
 
 /// The requests, in the order of their indices, with their names in statistics.
 const REQUESTS: [(Opcode, &str); 3] =

@@ -1,7 +1,7 @@
 //! The requests that have left through one port and have no answer yet, by the tag they left with.
 
-use crate::line::LineAddress;
-use crate::message::{Message, MessageClass, Opcode, Tag};
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::message::{Message, MessageClass, Opcode, Tag};
 
 /// What has to be remembered of a request, because its answer does not bring it (an NDR carries nothing but the tag).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +70,9 @@ impl TagTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::Version;
-    use crate::message::Cause;
-    use crate::time::Time;
+    use fencepost_kernel::line::Version;
+    use fencepost_kernel::message::Cause;
+    use fencepost_kernel::time::Time;
 
     fn read(line: u64, tag: u32) -> Message {
         Message::read(LineAddress(line), Tag(tag), Cause::DemandRead, Time::ZERO)
@@ -110,7 +110,7 @@ mod tests {
         let mut tags = TagTable::default();
         let mut request = read(1, 9);
         tags.rename(&mut request, true);
-        request.opcode = crate::message::Opcode::Cmp;
+        request.opcode = fencepost_kernel::message::Opcode::Cmp;
         tags.answered(&mut request);
     }
 }

@@ -1,11 +1,11 @@
 //! A host bridge between a mock last-level cache and mock memory behind two ports.
 
 use super::*;
-use crate::address_map::PM_BASE;
-use crate::kernel::link::{FlitFormat, LinkConfig};
-use crate::kernel::{ComponentId, EventQueue, Wires};
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Opcode, Tag};
+use fencepost_kernel::address_map::PM_BASE;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::link::{FlitFormat, LinkConfig};
+use fencepost_kernel::message::{Cause, Opcode, Tag};
+use fencepost_kernel::{ComponentId, EventQueue, Wires};
 
 const BRIDGE: ComponentId = ComponentId(0);
 const HOST: ComponentId = ComponentId(1);

@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::line::LineAddress;
-use crate::message::Message;
-use crate::time::Time;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::message::Message;
+use fencepost_kernel::time::Time;
 
 /// The lines whose write has no `Cmp` yet, and what waits behind it.
 #[derive(Clone, Debug, Default)]

@@ -14,11 +14,11 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::host::Host;
-use crate::line::LINE_BYTES;
 use crate::replay::simulation::Simulation;
 use crate::switch::Switch;
 use crate::system::{Stepped, System};
-use crate::time::{Duration, Time};
+use fencepost_kernel::line::LINE_BYTES;
+use fencepost_kernel::time::{Duration, Time};
 
 /// How long each phase may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

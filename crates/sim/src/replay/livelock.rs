@@ -10,9 +10,9 @@
 //! host that waits for what never comes has no events; it is found when nothing else can go on, as a deadlock.
 
 use crate::error::SimulationError;
-use crate::kernel::HostActivity;
 use crate::system::System;
-use crate::time::Time;
+use fencepost_kernel::HostActivity;
+use fencepost_kernel::time::Time;
 
 #[cfg(test)]
 mod tests;

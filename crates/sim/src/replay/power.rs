@@ -12,10 +12,10 @@ use serde::Serialize;
 
 use crate::error::SimulationError;
 use crate::host::{DirtyLineChange, Host};
-use crate::line::{LINE_BYTES, LineAddress, Version};
 use crate::replay::global_flush::{self, FlushLimits, FlushReport};
 use crate::replay::simulation::{Outcome, Progress, Simulation};
 use crate::system::System;
+use fencepost_kernel::line::{LINE_BYTES, LineAddress, Version};
 
 /// Events between two looks at whether somebody wants to know how far it is, or that it ends.
 const EVENTS_BETWEEN_REPORTS: u64 = 1024;

@@ -12,10 +12,10 @@ use super::persist_buffer::Admission;
 use super::port::{Buffered, Destination, HeadOfLine};
 use super::tags::Requester;
 use super::{STAGES_FROM_ALLOCATION, Switch, WAKE_CONTROLLER, WAKE_PORT};
-use crate::kernel::trace::Place;
-use crate::kernel::{Context, PortId};
-use crate::message::{Message, MessageClass, Opcode, Route, Stage};
-use crate::time::{Duration, Time};
+use fencepost_kernel::message::{Message, MessageClass, Opcode, Route, Stage};
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::trace::Place;
+use fencepost_kernel::{Context, PortId};
 
 /// What the allocator of a port finds.
 enum Choice {

@@ -4,7 +4,7 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::time::Duration;
+use fencepost_kernel::time::Duration;
 
 /// A CXL switch: a four-stage pipelined router with a buffer for each port and message class. The depth of those
 /// buffers is the number of credits of the link that feeds them.

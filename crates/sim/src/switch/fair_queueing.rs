@@ -8,7 +8,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::message::{Flow, Message, MessageClass};
+use fencepost_kernel::message::{Flow, Message, MessageClass};
 
 /// The tags of one switch.
 #[derive(Clone, Debug, Default)]
@@ -45,9 +45,9 @@ impl FairQueueing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::LineAddress;
-    use crate::message::{Cause, Tag};
-    use crate::time::Time;
+    use fencepost_kernel::line::LineAddress;
+    use fencepost_kernel::message::{Cause, Tag};
+    use fencepost_kernel::time::Time;
 
     fn message(flow: u32) -> Message {
         let read = Message::read(LineAddress(0), Tag(0), Cause::DemandRead, Time::ZERO);

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use crate::time::Time;
+use fencepost_kernel::time::Time;
 
 /// The heads that are still in the first two stages.
 #[derive(Clone, Debug, Default)]

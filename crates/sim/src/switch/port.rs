@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use crate::kernel::PortId;
-use crate::kernel::link::{BackpressureAverage, LinkConfig, Transmitter};
-use crate::message::{Credits, Direction, Message, MessageClass};
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
+use fencepost_kernel::PortId;
+use fencepost_kernel::link::{BackpressureAverage, LinkConfig, Transmitter};
+use fencepost_kernel::message::{Credits, Direction, Message, MessageClass};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
 
 /// Which way a port looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -265,8 +265,8 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::line::LineAddress;
-    use crate::message::{Cause, Tag};
+    use fencepost_kernel::line::LineAddress;
+    use fencepost_kernel::message::{Cause, Tag};
 
     fn buffered(destination: u16, ready: u64) -> Buffered {
         let message = Message::read(LineAddress(0), Tag(0), Cause::DemandRead, Time::ZERO);

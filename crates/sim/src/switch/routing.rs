@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::host_bridge::decoder::HdmDecoder;
-use crate::kernel::PortId;
-use crate::line::LineAddress;
+use fencepost_kernel::PortId;
+use fencepost_kernel::line::LineAddress;
 
 /// Where requests go. Answers are routed by their tags, never by an address.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! What a switch counts besides its ports and its persist buffer.
 
-use crate::stats::StatsNode;
+use fencepost_kernel::stats::StatsNode;
 
 /// Counters of the allocation of a switch.
 #[derive(Clone, Debug, Default)]

@@ -5,8 +5,8 @@
 //! drained: only a tag of the switch's own leads an answer back without doubt.
 
 use super::persist_buffer::DrainId;
-use crate::kernel::PortId;
-use crate::message::Tag;
+use fencepost_kernel::PortId;
+use fencepost_kernel::message::Tag;
 
 /// Where an answer goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,16 +16,16 @@ use crate::device::{Device, MediumConfig};
 use crate::host::{Host, HostConfig, SeveralSockets, Workload};
 use crate::host_bridge::decoder::GRANULARITY_MIN;
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, Interleave, NodeCounts, PortDescription};
-use crate::isa::InstructionSet;
-use crate::isa::micro_op::{Fence, Flush};
-use crate::kernel::link::{FlitFormat, LinkConfig};
-use crate::kernel::{ComponentId, EventQueue, PortId, Wires};
-use crate::line::LineAddress;
-use crate::message::mem;
 use crate::switch::{self, PortDirection, Role, RoutingTable, Scheme, Switch};
-use crate::time::{Duration, Time};
 use crate::traffic::{Generator, Keys, StreamConfig, footprint};
 use crate::transport::Place;
+use fencepost_isa::InstructionSet;
+use fencepost_isa::micro_op::{Fence, Flush};
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::link::{FlitFormat, LinkConfig};
+use fencepost_kernel::message::mem;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::{ComponentId, EventQueue, PortId, Wires};
 
 impl System {
     /// The system that `machine` describes, each host with its workload, persisting as `scheme` says.

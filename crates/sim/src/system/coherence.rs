@@ -5,7 +5,7 @@ use super::component::AnyComponent;
 use crate::coherent_host::CoherentHost;
 use crate::config::topology::{DeviceId, HostId};
 use crate::device::type2::Accelerator;
-use crate::kernel::Context;
+use fencepost_kernel::Context;
 
 impl System {
     /// An accelerator.

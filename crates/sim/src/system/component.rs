@@ -5,9 +5,9 @@ use crate::device::Device;
 use crate::device::type2::Accelerator;
 use crate::host::Host;
 use crate::host_bridge::HostBridge;
-use crate::kernel::{Component, Context, Event};
 use crate::switch::Switch;
 use crate::traffic::{Generator, Keys};
+use fencepost_kernel::{Component, Context, Event};
 
 /// A component of any kind.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub enum AnyComponent {
     CoherentHost(Box<CoherentHost>),
     /// Breaks the component contract, for tests of the livelock watch.
     #[cfg(test)]
-    Broken(crate::kernel::broken::Broken),
+    Broken(super::broken::Broken),
 }
 
 impl AnyComponent {

@@ -2,7 +2,7 @@
 
 use super::System;
 use crate::host::Host;
-use crate::line::{LineAddress, Version};
+use fencepost_kernel::line::{LineAddress, Version};
 
 impl System {
     /// Moves the lines written during warming to the devices. If a persist buffer on the way still holds the line from

@@ -3,7 +3,7 @@
 use super::System;
 use super::component::AnyComponent;
 use crate::host::{Host, RegionBoundary, SocketPlan};
-use crate::kernel::{ComponentId, Context};
+use fencepost_kernel::{ComponentId, Context};
 
 impl System {
     /// The hosts.

@@ -3,6 +3,8 @@
 //! `build.rs` makes components and links of a machine's topology; the other files act on all components of a kind at
 //! once.
 
+#[cfg(test)]
+pub(crate) mod broken;
 mod build;
 mod coherence;
 mod component;
@@ -20,17 +22,17 @@ use crate::config::topology::DeviceId;
 use crate::device::Device;
 use crate::host::Host;
 use crate::host_bridge::Interleave;
-use crate::kernel::HostActivity;
-#[cfg(test)]
-use crate::kernel::broken::{Broken, Fault};
-use crate::kernel::trace::Trace;
-use crate::kernel::{ComponentId, Context, EventQueue, PortId, Wires};
-use crate::line::LineAddress;
-use crate::stats::StatsNode;
 use crate::switch::Switch;
-use crate::time::Time;
 use crate::traffic::{Generator, Keys};
 use crate::transport::Place;
+#[cfg(test)]
+use broken::{Broken, Fault};
+use fencepost_kernel::HostActivity;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::Time;
+use fencepost_kernel::trace::Trace;
+use fencepost_kernel::{ComponentId, Context, EventQueue, PortId, Wires};
 use transport::Carried;
 
 pub use build::persist_policy;

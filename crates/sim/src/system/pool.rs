@@ -4,9 +4,9 @@ use fencepost_pacing::Weight;
 
 use crate::config::topology::{Connection, DeviceId, HostId, Topology, Vertex};
 use crate::device::MediumConfig;
-use crate::time::{Duration, Time};
 use crate::traffic::StreamConfig;
 use crate::transport::{Place, Resource, Thread, Way};
+use fencepost_kernel::time::{Duration, Time};
 
 /// A device that a thread may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

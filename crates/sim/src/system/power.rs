@@ -2,8 +2,8 @@
 
 use super::System;
 use super::component::AnyComponent;
-use crate::kernel::{ComponentId, Context};
-use crate::line::{LineAddress, Version};
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::{ComponentId, Context};
 
 impl System {
     /// Cuts the power: everything volatile and everything on the wires is lost.

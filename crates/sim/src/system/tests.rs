@@ -9,11 +9,11 @@ use crate::error::SimulationError;
 use crate::host::ThreadPlacement;
 use crate::host::bench::assembler::{RAX, RBX, load};
 use crate::host::bench::{DRAM, Script};
-use crate::record::MemoryMap;
 use crate::replay::simulation::{HostProgram, Options, Program, Progress, Simulation};
-use crate::stats::StatsNode;
 use crate::switch::Scheme;
 use crate::traffic::{Pattern, SharedBy, StreamConfig};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_record::MemoryMap;
 
 const READS: u64 = 500;
 

@@ -15,14 +15,14 @@ use super::pool::{Reached, Resources, reached, thread_of};
 use crate::config::Machine;
 use crate::config::topology::{DeviceId, HostId};
 use crate::host_bridge::{DeviceMap, Interleave};
-use crate::kernel::{ComponentId, Context, PortId};
-use crate::line::LineAddress;
-use crate::message::Flow;
 use crate::switch::Switch;
-use crate::time::{Duration, Time};
 use crate::traffic::pacing::Pacing;
 use crate::traffic::{Generator, StreamConfig};
 use crate::transport::{Agent, Due, Pace, Place, Thread, Transport};
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::message::Flow;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::{ComponentId, Context, PortId};
 
 /// A transport at work.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! A trace of single requests ([`crate::kernel::trace`]) as people look at it: tracks with slices, for the Perfetto
+//! A trace of single requests ([`fencepost_kernel::trace`]) as people look at it: tracks with slices, for the Perfetto
 //! viewer and as JSON.
 //!
 //! Each component is a group of tracks: cores, last-level caches and home agents of a host, its bridge, each direction
@@ -11,13 +11,13 @@ mod protobuf;
 
 use serde_json::{Value, json};
 
-use crate::address_map::is_pm;
 use crate::host::SocketPlan;
-use crate::kernel::trace::{Doing, Place, Slice, Trace, TracedRequest};
-use crate::kernel::{ComponentId, PortId, Wires};
-use crate::message::RequestName;
-use crate::message::{Cause, Stage};
-use crate::time::Time;
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::message::RequestName;
+use fencepost_kernel::message::{Cause, Stage};
+use fencepost_kernel::time::Time;
+use fencepost_kernel::trace::{Doing, Place, Slice, Trace, TracedRequest};
+use fencepost_kernel::{ComponentId, PortId, Wires};
 
 /// A trace with the names of what it speaks of.
 #[derive(Clone, Debug)]

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use super::protobuf::Buffer;
 use super::{Timeline, cause, doing};
-use crate::kernel::ComponentId;
-use crate::kernel::trace::{Doing, Slice, TracedRequest};
-use crate::message::Stage;
-use crate::time::Time;
+use fencepost_kernel::ComponentId;
+use fencepost_kernel::message::Stage;
+use fencepost_kernel::time::Time;
+use fencepost_kernel::trace::{Doing, Slice, TracedRequest};
 
 const TRACE_PACKET: u32 = 1;
 

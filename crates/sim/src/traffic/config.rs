@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::line::LINE_BYTES;
+use fencepost_kernel::line::LINE_BYTES;
 
 /// The largest request, in bytes.
 pub const REQUEST_BYTES_MAX: u32 = 16_384;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::line::LineAddress;
+use fencepost_kernel::line::LineAddress;
 
 /// A line that waits for an entry.
 #[derive(Clone, Copy, Debug)]

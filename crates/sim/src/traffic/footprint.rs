@@ -6,8 +6,8 @@ use super::config::{LAST_LEVEL, SharedBy, StreamConfig};
 use crate::config::topology::{DeviceId, HostId, HostNode, MemoryRange, Topology};
 use crate::config::{Machine, PmSharing};
 use crate::host_bridge::Interleave;
-use crate::line::{LINE_BYTES, LineAddress};
 use crate::nearest::there_is_no;
+use fencepost_kernel::line::{LINE_BYTES, LineAddress};
 
 const MIB: u64 = 1 << 20;
 

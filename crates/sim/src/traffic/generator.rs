@@ -11,11 +11,11 @@ use super::pacing::{Moved, Pacing};
 use super::random::Random;
 use super::stream::{self, Devices, Shared, Stream, named_by};
 use crate::host_bridge::DeviceMap;
-use crate::kernel::HostActivity;
-use crate::kernel::{Component, Context, Event};
-use crate::line::Version;
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
+use fencepost_kernel::HostActivity;
+use fencepost_kernel::line::Version;
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::{Component, Context, Event};
 
 /// The traffic generator of one host.
 #[derive(Clone, Debug)]

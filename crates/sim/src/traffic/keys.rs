@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::kernel::ComponentId;
-use crate::line::{LineAddress, Version};
-use crate::time::Time;
+use fencepost_kernel::ComponentId;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::time::Time;
 
 /// Who waits for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

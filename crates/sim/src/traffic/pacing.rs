@@ -1,7 +1,7 @@
 //! What a transport at the host does to a stream: pauses it, or gives it credit for its requests.
 
-use crate::line::LINE_BYTES;
-use crate::time::{Duration, Time};
+use fencepost_kernel::line::LINE_BYTES;
+use fencepost_kernel::time::{Duration, Time};
 
 /// Bytes that a channel moved: read, and written.
 pub type Moved = [u64; 2];

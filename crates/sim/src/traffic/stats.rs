@@ -1,8 +1,8 @@
 //! What a stream counted.
 
-use crate::line::LINE_BYTES;
-use crate::message::{LatencyStack, Stage};
-use crate::stats::{Histogram, StatsNode};
+use fencepost_kernel::line::LINE_BYTES;
+use fencepost_kernel::message::{LatencyStack, Stage};
+use fencepost_kernel::stats::{Histogram, StatsNode};
 
 /// What a stream counted, reads and writes apart.
 #[derive(Clone, Debug, Default)]

@@ -14,10 +14,10 @@ use super::random::Random;
 use super::stats::StreamStats;
 use super::zipf::Zipf;
 use crate::host_bridge::DeviceMap;
-use crate::kernel::{Context, PortId};
-use crate::line::{ByteMask, LINE_BYTES, LineAddress, Version};
-use crate::message::{Cause, Flow, Message, Stage, Tag};
-use crate::time::{Duration, Time};
+use fencepost_kernel::line::{ByteMask, LINE_BYTES, LineAddress, Version};
+use fencepost_kernel::message::{Cause, Flow, Message, Stage, Tag};
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::{Context, PortId};
 
 /// The port to the host bridge.
 pub(super) const BRIDGE: PortId = PortId(0);

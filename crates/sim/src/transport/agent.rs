@@ -10,7 +10,7 @@ use fencepost_pacing::{
 
 use super::config::{CongestionSignal, Counting, Transport, TransportConfig};
 use super::resource::{Place, Resource};
-use crate::time::{Duration, Time};
+use fencepost_kernel::time::{Duration, Time};
 
 /// A thread that takes part.
 #[derive(Clone, Debug)]

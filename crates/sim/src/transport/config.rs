@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::LoadThresholds;
 use crate::nearest::there_is_no;
-use crate::time::Duration;
+use fencepost_kernel::time::Duration;
 
 /// Who sees to it that streams share links and devices fairly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

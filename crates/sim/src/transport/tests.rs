@@ -7,12 +7,12 @@ use super::{Agent, CongestionSignal, Counting, Due, Pace, Place, Thread, Transpo
 use crate::config::topology::{DeviceId, HostId};
 use crate::config::{Machine, SourceText};
 use crate::device::LoadThresholds;
-use crate::message::DevLoad;
 use crate::switch::Scheme;
 use crate::system::pool::{Reached, Resources};
-use crate::time::{Duration, Time};
 use crate::traffic::{Pattern, SharedBy, StreamConfig};
 use crate::traffic_experiment::Experiment;
+use fencepost_kernel::message::DevLoad;
+use fencepost_kernel::time::{Duration, Time};
 
 /// Two hosts with a x1 link each to a switch, and one PM device behind it.
 fn machine(sets: &[&str]) -> Machine {

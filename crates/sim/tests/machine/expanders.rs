@@ -1,6 +1,6 @@
 //! Devices with DRAM: memory expanders, and PM whose DRAM has a battery.
 
-use fencepost_sim::address_map::{EXPANDER_BASE, PM_BASE};
+use fencepost_kernel::address_map::{EXPANDER_BASE, PM_BASE};
 use fencepost_sim::config::topology::{DeviceId, HostId};
 use fencepost_sim::device::{DramConfig, MediumConfig};
 use fencepost_sim::switch::Scheme;

@@ -1,9 +1,9 @@
 //! Fabrics of every shape, and those that cannot be.
 
-use fencepost_sim::address_map::PM_BASE;
+use fencepost_kernel::address_map::PM_BASE;
+use fencepost_kernel::line::LineAddress;
 use fencepost_sim::config::Machine;
 use fencepost_sim::config::topology::{DecoderEntry, DeviceId, EdgeId, HostId, SwitchId, Topology};
-use fencepost_sim::line::LineAddress;
 use fencepost_sim::switch::Scheme;
 
 use super::changed;

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use fencepost_sim::core::persist::PersistMode;
-use fencepost_sim::isa::noted;
-use fencepost_sim::record::{
+use fencepost_isa::noted;
+use fencepost_record::{
     BlockBuilder, Bytes, CutPolicy, ISA_AARCH64, Info, Record, SlotKind, Summary, ThreadId, Writer, WriterOptions,
 };
+use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::replay::simulation::{Options, Program, Progress, Simulation};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::switch::Scheme;

@@ -1,9 +1,9 @@
 //! The Global Persistent Flush: what is saved, what it takes, and what is said when time runs out.
 
+use fencepost_kernel::time::Duration;
 use fencepost_sim::replay::global_flush::{FlushError, FlushLimits, FlushReport};
 use fencepost_sim::replay::simulation::Simulation;
 use fencepost_sim::switch::Scheme;
-use fencepost_sim::time::Duration;
 
 use super::machine::machine;
 use super::program::{Instruction, LittleProgram, ProgramBuilder, options, persistent_line};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use fencepost_sim::isa::InstructionSet;
-use fencepost_sim::record::{Bytes, CutPolicy, ISA_X86_64, Info, Problem, Record, RecordError, Writer, WriterOptions};
+use fencepost_isa::InstructionSet;
+use fencepost_record::{Bytes, CutPolicy, ISA_X86_64, Info, Problem, Record, RecordError, Writer, WriterOptions};
 use fencepost_sim::replay::simulation::Program;
 
 fn program(isa: &str) -> Result<Program, RecordError> {

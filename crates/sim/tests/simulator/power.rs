@@ -1,10 +1,10 @@
 //! The worst instant of a replay for a power cut.
 
+use fencepost_kernel::time::Duration;
 use fencepost_sim::replay::global_flush::FlushLimits;
 use fencepost_sim::replay::power::{DirtyLines, EVENTS_BETWEEN_CHECKPOINTS, PowerReport};
 use fencepost_sim::replay::simulation::{HostProgram, Options, Outcome, Progress, Simulation};
 use fencepost_sim::switch::Scheme;
-use fencepost_sim::time::Duration;
 
 use super::machine::machine;
 use super::machine_generator::random_machine;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use fencepost_kernel::time::Time;
 use fencepost_sim::config::Machine;
 use fencepost_sim::replay::simulation::Simulation;
 use fencepost_sim::switch::Scheme;
-use fencepost_sim::time::Time;
 
 use super::machine::machine;
 use super::program::{Instruction, LittleProgram, ProgramBuilder, options, persistent_line};

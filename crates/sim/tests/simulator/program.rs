@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use fencepost_sim::address_space::Placement;
-use fencepost_sim::core::persist::PersistMode;
-use fencepost_sim::host::ThreadPlacement;
-use fencepost_sim::line::LINE_BYTES;
-use fencepost_sim::record::{
+use fencepost_kernel::line::LINE_BYTES;
+use fencepost_record::{
     AddressRange, AddressRanges, BlockBuilder, Bytes, Clock, CutPolicy, Event, Info, Record, SlotKind, ThreadId,
     Writer, WriterOptions,
 };
+use fencepost_sim::address_space::Placement;
+use fencepost_sim::core::persist::PersistMode;
+use fencepost_sim::host::ThreadPlacement;
 use fencepost_sim::replay::simulation::{HostProgram, Options, Program};
 
 /// Where the programs have their code.

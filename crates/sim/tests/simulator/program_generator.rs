@@ -5,9 +5,9 @@
 //! every wake comes before the wait that it ended. Nobody waits for anybody while he holds a lock, so no other
 //! interleaving can deadlock either.
 
+use fencepost_kernel::line::LINE_BYTES;
+use fencepost_record::{Clock, Event, FutexOutcome, ThreadId};
 use fencepost_sim::core::persist::PersistMode;
-use fencepost_sim::line::LINE_BYTES;
-use fencepost_sim::record::{Clock, Event, FutexOutcome, ThreadId};
 use fencepost_sim::replay::simulation::{HostProgram, Options};
 
 use super::program::{Execution, Instruction, LittleProgram, PERSISTENT, ProgramBuilder, VOLATILE, options};

@@ -11,6 +11,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::trace::{Selection, Trace};
 use fencepost_sim::address_space::{NodeId, Place, Placement};
 use fencepost_sim::cache::observation_log::{Access, ObservationLog};
 use fencepost_sim::cache::persist_log::PersistLog;
@@ -18,11 +21,8 @@ use fencepost_sim::config::Machine;
 use fencepost_sim::config::topology::HostId;
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::host::Host;
-use fencepost_sim::kernel::trace::{Selection, Trace};
-use fencepost_sim::line::{LineAddress, Version};
 use fencepost_sim::replay::simulation::{Ended, HostProgram, Options, Outcome, Progress, Simulation};
 use fencepost_sim::results::run_entry;
-use fencepost_sim::stats::StatsNode;
 use fencepost_sim::switch::Scheme;
 use serde_json::Value as Json;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use fencepost_record::{Clock, Event};
 use fencepost_sim::core::persist::PersistMode;
-use fencepost_sim::record::{Clock, Event};
 use fencepost_sim::replay::simulation::{Options, Progress, Simulation};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::switch::Scheme;

@@ -1,8 +1,8 @@
 //! A sample of a program, replayed in detail, against the whole of it.
 
+use fencepost_record::{Event, ThreadId};
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::error::SimulationError;
-use fencepost_sim::record::{Event, ThreadId};
 use fencepost_sim::replay::simulation::{Options, Progress, Simulation};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::switch::Scheme;

@@ -1,8 +1,8 @@
 //! The schemes against each other, and against fabrics of other lengths: each difference where its cause is.
 
+use fencepost_record::{Event, ThreadId};
 use fencepost_sim::config::Machine;
 use fencepost_sim::error::SimulationError;
-use fencepost_sim::record::{Event, ThreadId};
 use fencepost_sim::replay::simulation::{Progress, Simulation};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::switch::Scheme;

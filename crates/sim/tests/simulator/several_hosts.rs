@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use fencepost_kernel::time::Time;
 use fencepost_sim::config::Machine;
 use fencepost_sim::host::Host;
 use fencepost_sim::replay::simulation::{Ended, HostProgram, Options, Outcome, Progress, Simulation};
 use fencepost_sim::results::run_entry;
 use fencepost_sim::switch::Scheme;
-use fencepost_sim::time::Time;
 
 use super::machine::machine;
 use super::program::{Instruction, ProgramBuilder, VOLATILE, options, persistent_line};
@@ -160,7 +160,7 @@ fn regions_of_all_hosts_begin_together_and_end_with_the_last() {
         assert_eq!((outcome.ended, outcome.intervals.len(), outcome.has_regions), (Ended::Complete, 1, true));
         let interval = &outcome.intervals[0];
         assert!(
-            interval.start >= Time::ZERO + fencepost_sim::time::Duration::from_ns(5000.0 / 4.0),
+            interval.start >= Time::ZERO + fencepost_kernel::time::Duration::from_ns(5000.0 / 4.0),
             "{:?}",
             interval.start
         );

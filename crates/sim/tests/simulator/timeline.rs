@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use fencepost_kernel::message::RequestName;
+use fencepost_kernel::message::{Cause, Opcode, Stage};
+use fencepost_kernel::time::Time;
+use fencepost_kernel::trace::{Doing, Place, Selection, Slice, Trace};
+use fencepost_record::{Event, ThreadId};
 use fencepost_sim::host::ThreadPlacement;
-use fencepost_sim::kernel::trace::{Doing, Place, Selection, Slice, Trace};
-use fencepost_sim::message::RequestName;
-use fencepost_sim::message::{Cause, Opcode, Stage};
-use fencepost_sim::record::{Event, ThreadId};
 use fencepost_sim::replay::simulation::Options;
 use fencepost_sim::replay::simulation::{Progress, Simulation};
 use fencepost_sim::switch::Scheme;
-use fencepost_sim::time::Time;
 use fencepost_sim::timeline::Timeline;
 
 use super::machine::machine;
@@ -246,7 +246,7 @@ fn following_requests_changes_nothing() {
     let last = timeline.trace().requests().iter().filter_map(|request| request.completed).max();
     assert!(last <= Some(plain.intervals[0].end + plain.intervals[0].counted));
     let counted = plain.stats.get("host0.memory_border.persists.latency").expect("it is counted");
-    let fencepost_sim::stats::StatsNode::Histogram(latency) = counted else { panic!("it is a distribution") };
+    let fencepost_kernel::stats::StatsNode::Histogram(latency) = counted else { panic!("it is a distribution") };
     assert_eq!(latency.count(), persists(&timeline) as u64);
     let of_persists: u64 = (1..)
         .zip(timeline.trace().requests())

@@ -2,8 +2,8 @@
 
 use super::{Hierarchy, Request, Side, Want};
 use crate::cache::array::{Line, State};
-use crate::isa::micro_op::Flush;
-use crate::line::{LineAddress, Version};
+use fencepost_isa::micro_op::Flush;
+use fencepost_kernel::line::{LineAddress, Version};
 
 /// A modified line that had to leave all caches, and is to be written to memory.
 #[derive(Clone, Copy, Debug)]

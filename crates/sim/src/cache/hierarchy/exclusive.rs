@@ -13,9 +13,9 @@ use super::coherence::Victim;
 use super::{Hierarchy, HierarchyConfig};
 use crate::cache::array::{CacheArray, Line, State};
 use crate::cache::config::CacheConfig;
-use crate::line::{LINE_BYTES, LineAddress, Version};
-use crate::message::Cause;
-use crate::stats::StatsNode;
+use fencepost_kernel::line::{LINE_BYTES, LineAddress, Version};
+use fencepost_kernel::message::Cause;
+use fencepost_kernel::stats::StatsNode;
 
 /// What a last level that is not inclusive has besides its filter.
 #[derive(Clone, Debug)]

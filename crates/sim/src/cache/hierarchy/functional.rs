@@ -2,11 +2,11 @@
 
 use super::coherence::Victim;
 use super::{Hierarchy, Request, Side, Want};
-use crate::address_map::is_pm;
 use crate::cache::array::State;
-use crate::isa::micro_op::Flush;
-use crate::line::{LineAddress, Version};
-use crate::message::Cause;
+use fencepost_isa::micro_op::Flush;
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::Cause;
 
 impl Hierarchy {
     /// Performs an access at once and without time: to warm the caches up.

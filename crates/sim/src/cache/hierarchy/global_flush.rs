@@ -7,10 +7,10 @@
 
 use super::Hierarchy;
 use super::writes::{BlockedWrite, LatencyOrigin, WriteAround};
-use crate::address_map::is_pm;
 use crate::cache::array::State;
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message};
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Cause, Message};
 
 /// How far the caches' part is.
 #[derive(Clone, Debug, Default)]

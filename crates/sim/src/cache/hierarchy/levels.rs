@@ -4,7 +4,7 @@ use super::{Hierarchy, Request, Side, Want};
 use crate::cache::array::{CacheArray, State};
 use crate::cache::prefetcher::Prefetcher;
 use crate::cache::stats::LevelStats;
-use crate::line::Version;
+use fencepost_kernel::line::Version;
 
 /// A level of which each core has one.
 #[derive(Clone, Debug)]

@@ -2,10 +2,10 @@
 
 use super::writes::PendingWrite;
 use super::{Hierarchy, Requester};
-use crate::address_map::is_pm;
 use crate::cache::persist_log::{PersistLog, Promise};
 use crate::cache::persist_sites;
-use crate::line::{LineAddress, Version};
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::line::{LineAddress, Version};
 
 impl Hierarchy {
     /// From now on what cores move is noted.

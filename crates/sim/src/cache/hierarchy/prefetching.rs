@@ -8,8 +8,8 @@
 use super::{Hierarchy, Request, Side, Want};
 use crate::cache::mshr::Room;
 use crate::cache::prefetcher::Prefetcher;
-use crate::line::LineAddress;
-use crate::message::Cause;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::message::Cause;
 
 /// A line that is worth having.
 #[derive(Clone, Copy, Debug)]

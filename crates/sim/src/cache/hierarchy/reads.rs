@@ -5,8 +5,8 @@ use super::{Departure, Hierarchy, Outcome, Request, Served, Side, Source, Want};
 use crate::cache::array::State;
 use crate::cache::between::Blocked;
 use crate::cache::mshr::Room;
-use crate::line::{LineAddress, Version};
-use crate::message::{Flow, Message, Opcode, RequestName, Stage, Tag};
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::{Flow, Message, Opcode, RequestName, Stage, Tag};
 
 /// A request that missed the last level and waits for an MSHR, or for a write buffer for what it would evict.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! What cores ask of the caches behind their own, and what they are answered.
 
-use crate::line::{LineAddress, Version};
-use crate::message::{Cause, Message};
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::{Cause, Message};
 
 /// What a core wants to do with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,9 +4,9 @@ use super::writes::{Carries, LatencyOrigin, PendingWrite, free_slot};
 use super::{Departure, Hierarchy};
 use crate::cache::array::State;
 use crate::cache::mshr::Waiters;
-use crate::isa::micro_op::Flush;
-use crate::line::{LineAddress, Version};
-use crate::message::{Cause, Message, Opcode, Stage, Tag};
+use fencepost_isa::micro_op::Flush;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::{Cause, Message, Opcode, Stage, Tag};
 
 impl Hierarchy {
     /// Whether other sockets may have a line in a newer version, or in the same: they have not if it is owned here.

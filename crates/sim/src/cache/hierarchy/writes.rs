@@ -2,12 +2,12 @@
 
 use super::coherence::Victim;
 use super::{Acknowledged, Departure, Hierarchy, Requester, Served};
-use crate::address_map::is_pm;
 use crate::cache::mshr::Waiters;
 use crate::cache::persist_sites;
-use crate::isa::micro_op::Flush;
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message, Opcode, Stage, Tag};
+use fencepost_isa::micro_op::Flush;
+use fencepost_kernel::address_map::is_pm;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Cause, Message, Opcode, Stage, Tag};
 
 /// A flush or non-temporal store that waits for room among the write buffers.
 #[derive(Clone, Copy, Debug)]

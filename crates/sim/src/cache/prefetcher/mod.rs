@@ -14,7 +14,7 @@ use stream::Streams;
 use stride::Strides;
 
 use super::config::{CacheConfig, PrefetcherKind};
-use crate::line::LineAddress;
+use fencepost_kernel::line::LineAddress;
 
 /// A page in bytes, as a shift; no prefetcher knows what lies behind the end of one.
 pub const PAGE_SHIFT: u32 = 12;

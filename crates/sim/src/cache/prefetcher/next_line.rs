@@ -2,7 +2,7 @@
 
 use super::Ahead;
 use crate::cache::config::CacheConfig;
-use crate::line::LINE_BYTES;
+use fencepost_kernel::line::LINE_BYTES;
 
 /// Has no memory.
 #[derive(Clone, Debug)]

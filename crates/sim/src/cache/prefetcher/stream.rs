@@ -3,7 +3,7 @@
 
 use super::{Ahead, PAGE_SHIFT};
 use crate::cache::config::CacheConfig;
-use crate::line::LINE_BYTES;
+use fencepost_kernel::line::LINE_BYTES;
 
 /// The accesses to one page.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cache::hierarchy::Departure;
-use crate::message::Stage;
+use fencepost_kernel::message::Stage;
 
 /// The cycle in which the last level had been looked up for a message, and how many it stayed there.
 fn waited(pending: &Pending) -> (u64, u64) {

@@ -17,12 +17,12 @@ use std::collections::HashMap;
 use super::array::{Line, State};
 use super::config::{CacheConfig, PointOfCoherence, PrefetcherKind, SnoopFilterConfig};
 use super::hierarchy::{Acknowledged, Hierarchy, HierarchyConfig, Outcome, Request, Requester, Served, Side, Want};
-use crate::address_map::PM_BASE_LINE;
-use crate::isa::micro_op::{Flush, FlushOrder, Reach};
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message, Opcode};
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
+use fencepost_isa::micro_op::{Flush, FlushOrder, Reach};
+use fencepost_kernel::address_map::PM_BASE_LINE;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Cause, Message, Opcode};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
 
 /// Latency of the first shared level.
 const L2: u64 = 10;

@@ -12,7 +12,7 @@ use super::random::{LINES, SHAPES, levels, line};
 use super::*;
 use crate::home_agent::{Action as HomeAction, AgentId, HomeAgent};
 use crate::host_bridge::write_order::WriteOrder;
-use crate::message::MessageClass;
+use fencepost_kernel::message::MessageClass;
 
 const SOCKETS: usize = 2;
 const CORES: usize = 2;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::device::type2::host_side::Holds;
 use crate::device::type2::litmus::{self, By, Litmus, Op, Outcome, Start};
-use crate::time::{Duration, Time};
+use fencepost_kernel::time::{Duration, Time};
 
 const LINES: [LineAddress; litmus::LINES] = [LineAddress(0), LineAddress(16)];
 const DEVICES: [DeviceId; litmus::DEVICES] = [TYPE2, DeviceId(2)];

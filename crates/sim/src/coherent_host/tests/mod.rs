@@ -17,10 +17,10 @@ use crate::device::type2::device_memory::Meta;
 use crate::device::type2::host_side::LastLevel;
 use crate::device::type2::messages::CacheState;
 use crate::device::type2::{Accelerator, DeviceAccess, Waits};
-use crate::line::{LineAddress, Version};
 use crate::switch::Scheme;
 use crate::system::{Stepped, System};
 use crate::traffic::Random;
+use fencepost_kernel::line::{LineAddress, Version};
 
 const HOST: HostId = HostId(0);
 const TYPE2: DeviceId = DeviceId(1);

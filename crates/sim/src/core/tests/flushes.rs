@@ -5,8 +5,8 @@ use crate::cache::array::State;
 use crate::cache::hierarchy::Want;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, MISS, PM, WAY_BACK, WAY_OUT, WRITE};
-use crate::line::ByteMask;
-use crate::message::{Cause, Opcode};
+use fencepost_kernel::line::ByteMask;
+use fencepost_kernel::message::{Cause, Opcode};
 
 /// From a flush's turn in the store queue to its acknowledgement.
 const FLUSH: u64 = WAY_OUT + WRITE + WAY_BACK;

@@ -4,8 +4,8 @@ use super::{core, core_with};
 use crate::cache::array::State;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{CODE, DRAM, MISS, READ, Script, Setup, WAY_BACK, WAY_OUT};
-use crate::message::Cause;
-use crate::record::Event;
+use fencepost_kernel::message::Cause;
+use fencepost_record::Event;
 
 /// From a fetch's lookup in the instruction cache to the instructions at the core.
 const FETCH: u64 = WAY_OUT + READ + WAY_BACK;

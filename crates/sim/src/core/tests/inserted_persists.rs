@@ -3,7 +3,7 @@
 use crate::core::persist::PersistMode;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, PM, Script, Setup};
-use crate::record::{Clock, Event, FutexOutcome, ThreadId};
+use fencepost_record::{Clock, Event, FutexOutcome, ThreadId};
 
 const OBJECT: u64 = DRAM + 0x8000;
 
@@ -25,7 +25,7 @@ fn persisted(bench: &mut Bench) -> Vec<u64> {
     bench
         .sent()
         .iter()
-        .filter(|sent| sent.opcode != crate::message::Opcode::MemRd)
+        .filter(|sent| sent.opcode != fencepost_kernel::message::Opcode::MemRd)
         .map(|sent| sent.line.0 - first.0)
         .collect()
 }
@@ -205,7 +205,7 @@ fn s913_a_store_across_two_pages_dirties_a_line_of_each() {
     let second = PM + 4096;
     let mut bench = sync(Script::of(&[load(RAX, RBX, PM), load(RAX, RBX, PM + 8 * 4096), store(RBX, RCX, second - 4)]));
     let lines = [second - 64, second].map(|address| bench.line(address));
-    let writes = bench.sent().iter().filter(|sent| sent.opcode != crate::message::Opcode::MemRd);
+    let writes = bench.sent().iter().filter(|sent| sent.opcode != fencepost_kernel::message::Opcode::MemRd);
     assert_eq!(writes.map(|sent| sent.line).collect::<Vec<_>>(), lines);
 }
 

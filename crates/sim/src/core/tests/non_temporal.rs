@@ -4,8 +4,8 @@ use super::{FIRST_TURN, core, core_with};
 use crate::cache::hierarchy::Want;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{PM, WAY_BACK, WRITE};
-use crate::line::ByteMask;
-use crate::message::{Cause, Opcode};
+use fencepost_kernel::line::ByteMask;
+use fencepost_kernel::message::{Cause, Opcode};
 
 fn line(number: u64) -> u64 {
     PM + 64 * number

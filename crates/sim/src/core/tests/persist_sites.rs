@@ -8,8 +8,8 @@ use crate::cache::persist_sites::PersistSite;
 use crate::core::persist::PersistMode;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, PM, Script, Setup, WAY_BACK, WAY_OUT, WRITE};
-use crate::isa::micro_op::{Fence, Flush, Operation};
-use crate::record::Event;
+use fencepost_isa::micro_op::{Fence, Flush, Operation};
+use fencepost_record::Event;
 
 const FLUSH: u64 = WAY_OUT + WRITE + WAY_BACK;
 /// When a flush that is the first instruction is acknowledged.

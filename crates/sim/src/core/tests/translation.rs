@@ -1,12 +1,12 @@
 //! 8xx: the TLB and its walker.
 
 use super::core_with;
-use crate::address_map::PM_BASE;
 use crate::address_space::page_table::PageTable;
 use crate::cache::hierarchy::Want;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, READ, Script, Setup, WAY_BACK, WAY_OUT};
-use crate::message::Cause;
+use fencepost_kernel::address_map::PM_BASE;
+use fencepost_kernel::message::Cause;
 
 const PAGE: u64 = 4096;
 const WALK_CYCLES: u64 = 8;

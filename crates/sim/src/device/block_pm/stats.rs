@@ -1,8 +1,8 @@
 //! What a medium that is accessed in blocks counts.
 
 use crate::device::occupancy::Occupancy;
-use crate::stats::{Histogram, StatsNode};
-use crate::time::{Duration, Time};
+use fencepost_kernel::stats::{Histogram, StatsNode};
+use fencepost_kernel::time::{Duration, Time};
 
 /// What the medium counted.
 #[derive(Clone, Debug, Default)]

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::device::pm::tests::nvm;
-use crate::line::ByteMask;
-use crate::message::{Cause, Tag};
+use fencepost_kernel::line::ByteMask;
+use fencepost_kernel::message::{Cause, Tag};
 
 /// Blocks of four lines, 100 and 200 ns, four banks, room for eight blocks; 10 ns from a buffer and 30 ns to find a
 /// block.

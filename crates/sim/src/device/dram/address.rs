@@ -2,8 +2,8 @@
 
 use super::channel::BankId;
 use super::config::{AddressMapping, DramConfig};
-use crate::kernel::Divisor;
-use crate::line::LINE_BYTES;
+use fencepost_kernel::Divisor;
+use fencepost_kernel::line::LINE_BYTES;
 
 /// Finds bank and row of a line.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::config::{DramConfig, Scheduling};
 use super::timing::DramTiming;
-use crate::time::{Duration, Time};
+use fencepost_kernel::time::{Duration, Time};
 
 /// A rank takes at most this many ACT in a window of tFAW.
 const ACTIVATES_IN_WINDOW: usize = 4;

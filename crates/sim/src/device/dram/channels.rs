@@ -4,10 +4,10 @@
 use super::{Dram, DramConfig};
 use crate::device::medium::Completion;
 use crate::host_bridge::Interleave;
-use crate::line::{LineAddress, Version};
-use crate::message::{Message, MessageClass};
-use crate::stats::StatsNode;
-use crate::time::Time;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::{Message, MessageClass};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::Time;
 
 /// Bytes that lie in one channel before the next one follows.
 const BLOCK_BYTES: u64 = 256;
@@ -122,7 +122,7 @@ impl DramChannels {
 mod tests {
     use super::*;
     use crate::device::dram::tests::ddr4_2400;
-    use crate::message::{Cause, Tag};
+    use fencepost_kernel::message::{Cause, Tag};
 
     fn read(line: u64) -> Message {
         Message::read(LineAddress(line), Tag(line as u32), Cause::DemandRead, Time::ZERO)

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::device::write_drain::WriteTurns;
-use crate::line::LINE_BYTES;
+use fencepost_kernel::line::LINE_BYTES;
 
 /// DDR SDRAM and its controller: one channel, or several alike.
 ///

@@ -5,7 +5,7 @@
 //! for, at the times at which it would have happened.
 
 use super::channel::{Channel, Command};
-use crate::time::{Duration, Time};
+use fencepost_kernel::time::{Duration, Time};
 
 /// When each rank is due.
 #[derive(Clone, Debug)]

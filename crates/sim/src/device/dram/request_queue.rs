@@ -1,9 +1,9 @@
 //! A queue of the DRAM controller: what the scheduler looks at again and again lies close together, the rest apart.
 
 use super::channel::BankId;
-use crate::line::{ByteMask, LineAddress};
-use crate::message::Message;
-use crate::time::Time;
+use fencepost_kernel::line::{ByteMask, LineAddress};
+use fencepost_kernel::message::Message;
+use fencepost_kernel::time::Time;
 
 /// What the scheduler has to know of a queued request.
 #[derive(Clone, Copy, Debug)]

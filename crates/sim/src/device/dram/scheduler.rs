@@ -13,7 +13,7 @@
 use super::channel::{BankId, Channel, Command};
 use super::refresh::Refresh;
 use super::request_queue::Pending;
-use crate::time::Time;
+use fencepost_kernel::time::Time;
 
 /// Where a request waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

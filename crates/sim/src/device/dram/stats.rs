@@ -3,8 +3,8 @@
 use super::channel::Command;
 use super::request_queue::RowState;
 use crate::device::occupancy::Occupancy;
-use crate::stats::{Histogram, StatsNode};
-use crate::time::Time;
+use fencepost_kernel::stats::{Histogram, StatsNode};
+use fencepost_kernel::time::Time;
 
 /// What a DRAM channel counted.
 #[derive(Clone, Debug, Default)]

@@ -7,8 +7,8 @@ mod standard;
 
 use super::*;
 use crate::device::write_drain::WriteTurns;
-use crate::message::{Cause, Tag};
-use crate::time::Duration;
+use fencepost_kernel::message::{Cause, Tag};
+use fencepost_kernel::time::Duration;
 
 /// DDR4-2400 with eight x8 chips in one rank; the values of gem5's `DDR4_2400_8x8`, tWTR and tCWL as in JESD79-4.
 pub(crate) fn ddr4_2400() -> DramConfig {

@@ -1,8 +1,8 @@
 //! The timing parameters of a DRAM channel, in whole clock cycles.
 
 use super::config::DramConfig;
-use crate::kernel::Divisor;
-use crate::time::{Duration, Time};
+use fencepost_kernel::Divisor;
+use fencepost_kernel::time::{Duration, Time};
 
 /// Thousandths of a cycle that JESD79-4 (chapter 13.5) adds before it cuts off the fraction: 26 of 1000 are forgiven.
 const ROUNDING_THOUSANDTHS: u64 = 974;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::time::{Duration, Time};
+use fencepost_kernel::time::{Duration, Time};
 
 /// Reservations of the bus, each as long as one line takes. A read reserves it ahead for the time its data will be
 /// there, so a later request may find a gap before that.

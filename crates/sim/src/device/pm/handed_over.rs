@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::{Completion, Pm, WaitingRead};
-use crate::line::LINE_BYTES;
-use crate::time::{Duration, Time};
+use fencepost_kernel::line::LINE_BYTES;
+use fencepost_kernel::time::{Duration, Time};
 
 /// What has been handed over to the banks.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! What a persistent medium counts.
 
 use crate::device::occupancy::Occupancy;
-use crate::stats::{Histogram, StatsNode};
-use crate::time::{Duration, Time};
+use fencepost_kernel::stats::{Histogram, StatsNode};
+use fencepost_kernel::time::{Duration, Time};
 
 /// What a persistent medium counted.
 #[derive(Clone, Debug, Default)]

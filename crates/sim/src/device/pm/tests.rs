@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::device::write_drain::WriteTurns;
-use crate::line::ByteMask;
-use crate::message::{Cause, Tag};
+use fencepost_kernel::line::ByteMask;
+use fencepost_kernel::message::{Cause, Tag};
 
 /// 100 and 200 ns, four banks, a queue of eight, no bus.
 pub(crate) fn nvm(ack_at: AckAt) -> PmConfig {

@@ -4,9 +4,9 @@
 
 use std::collections::VecDeque;
 
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Message, Stage};
-use crate::time::Time;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Message, Stage};
+use fencepost_kernel::time::Time;
 
 /// A line in the write queue.
 #[derive(Clone, Debug)]

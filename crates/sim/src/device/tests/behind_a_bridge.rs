@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::address_map::{PM_BASE, is_pm};
 use crate::host_bridge::{HOST_PORT, HdmDecoder, HdmRange, HostBridge, HostBridgeConfig, PortDescription};
+use fencepost_kernel::address_map::{PM_BASE, is_pm};
 
 const BRIDGE: ComponentId = ComponentId(0);
 const DRAM: ComponentId = ComponentId(1);

@@ -1,7 +1,7 @@
 //! Devices with several ports, whose neighbours know nothing of each other.
 
 use super::*;
-use crate::stats::StatsNode;
+use fencepost_kernel::stats::StatsNode;
 
 const PORTS: [PortId; 2] = [PortId(0), PortId(1)];
 

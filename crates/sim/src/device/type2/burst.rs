@@ -1,8 +1,8 @@
 //! A burst: requests that a load generator issues one after the other as fast as it can, and when each was answered.
 
-use crate::line::LineAddress;
-use crate::message::{LatencyStack, Stage};
-use crate::time::{Duration, Time};
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::message::{LatencyStack, Stage};
+use fencepost_kernel::time::{Duration, Time};
 
 /// Requests of one kind.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct Observed {
     /// The line.
     pub line: LineAddress,
     /// What was read or written.
-    pub version: crate::line::Version,
+    pub version: fencepost_kernel::line::Version,
     /// When the access began, if it was a read.
     pub read_from: Option<Time>,
 }

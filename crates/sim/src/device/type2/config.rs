@@ -4,8 +4,8 @@ use garde::Validate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::line::LINE_BYTES;
-use crate::time::Duration;
+use fencepost_kernel::line::LINE_BYTES;
+use fencepost_kernel::time::Duration;
 
 /// The logic of accelerators that speak CXL.cache and CXL.mem (Type-2 devices). All of its stages take a request in
 /// every cycle.

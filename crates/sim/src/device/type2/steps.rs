@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::kernel::Context;
-use crate::time::Time;
+use fencepost_kernel::Context;
+use fencepost_kernel::time::Time;
 
 /// Steps to come. Each has asked for a wake of its own.
 #[derive(Clone, Debug)]

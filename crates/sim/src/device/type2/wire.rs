@@ -1,9 +1,9 @@
 //! Messages of CXL.cache as links carry them, from those of the state machines and back.
 
 use super::messages::{Part, Payload, Request, Response, Snoop, SnoopResponse};
-use crate::line::{LineAddress, Version};
-use crate::message::{Cause, LatencyStack, Message, Opcode, RequestName, Tag};
-use crate::time::Time;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::{Cause, LatencyStack, Message, Opcode, RequestName, Tag};
+use fencepost_kernel::time::Time;
 
 /// Of data, links carry the version. A write of some bytes makes a new version of the whole line.
 impl Payload for Version {

@@ -1,6 +1,6 @@
 //! A few x86-64 instructions as bytes, each with the slots it fills and the addresses of this execution.
 
-use crate::record::SlotKind;
+use fencepost_record::SlotKind;
 
 /// A general-purpose register that can be a base without a displacement (not `rsp`, `rbp`, `r12`, `r13`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

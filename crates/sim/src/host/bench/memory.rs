@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::kernel::{Context, Event, PortId};
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message, Opcode, Stage};
-use crate::time::Duration;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Cause, Message, Opcode, Stage};
+use fencepost_kernel::time::Duration;
+use fencepost_kernel::{Context, Event, PortId};
 
 /// A message that the host sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

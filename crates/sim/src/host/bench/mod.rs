@@ -13,7 +13,6 @@ pub use self::memory::{Memory, Sent};
 pub use self::script::{CODE, DRAM, PM, Script};
 
 use super::{Host, HostConfig, RegionBoundary, SeveralSockets, Workload};
-use crate::address_map::{PM_BASE, is_pm};
 use crate::address_space::page_table::PageTable;
 use crate::cache::array::{Line, State};
 use crate::cache::hierarchy::{Hierarchy, Request, Side, Want};
@@ -21,15 +20,16 @@ use crate::config::{Machine, SourceText};
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::core::split::split;
 use crate::core::stats::CoreStats;
-use crate::isa::InstructionSet;
-use crate::isa::micro_op::DecodedBlock;
-use crate::kernel::{Component, ComponentId, Context, EventQueue, PortId, Wires};
-use crate::line::{LineAddress, Version};
-use crate::message::{Cause, Opcode};
-use crate::record::Program;
-use crate::stats::StatsNode;
 use crate::system::persist_policy;
-use crate::time::{Duration, Time};
+use fencepost_isa::InstructionSet;
+use fencepost_isa::micro_op::DecodedBlock;
+use fencepost_kernel::address_map::{PM_BASE, is_pm};
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::{Cause, Opcode};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::{Component, ComponentId, Context, EventQueue, PortId, Wires};
+use fencepost_record::Program;
 
 /// Cycles from a miss's lookup in L1 to its departure from the last level: L1 1, L2 10.
 pub const WAY_OUT: u64 = 11;

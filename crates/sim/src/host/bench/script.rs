@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::assembler::Instruction;
-use crate::record::{
+use fencepost_record::{
     BlockBuilder, Bytes, Clock, CutPolicy, Event, Info, Record, SlotKind, ThreadId, Writer, WriterOptions,
 };
 

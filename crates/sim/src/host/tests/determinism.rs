@@ -7,8 +7,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::kernel::Component;
-use crate::line::LineAddress;
+use fencepost_kernel::Component;
+use fencepost_kernel::line::LineAddress;
 
 /// What happens next in a random program.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,7 @@ fn program(steps: &[(u32, Step)], threads_in_all: u32) -> Program {
 fn account(bench: &Bench) -> (String, usize, Vec<u64>) {
     let sent = format!("{:?}", bench.sent());
     (
-        bench.host().stats(crate::time::Time::NEVER).to_json().to_string() + &sent,
+        bench.host().stats(fencepost_kernel::time::Time::NEVER).to_json().to_string() + &sent,
         bench.sent().len(),
         bench.host().positions(),
     )

@@ -17,7 +17,7 @@ mod synchronisation;
 
 use crate::host::bench::assembler::*;
 use crate::host::bench::{Bench, DRAM, MISS, PM, READ, Script, Setup, WAY_OUT, WRITE};
-use crate::record::{Clock, Event};
+use fencepost_record::{Clock, Event};
 
 /// A line of DRAM that no other line shares a set of L1 with.
 fn line(number: u64) -> u64 {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cache::array::Line;
 use crate::cache::observation_log::{Access, Observation};
-use crate::line::Version;
+use fencepost_kernel::line::Version;
 
 /// The accesses so far: whose, how, and which version.
 fn observed(bench: &Bench) -> Vec<(usize, Access, u32)> {

@@ -1,7 +1,7 @@
 //! 8xx: what threads saw of each other's writes is kept in a replay in recorded order.
 
 use super::*;
-use crate::record::{Info, RecordingOptions, ThreadId};
+use fencepost_record::{Info, RecordingOptions, ThreadId};
 
 /// A record that says what threads saw of each other, with so many threads that the first creates.
 fn with_order(others: u32) -> Script {

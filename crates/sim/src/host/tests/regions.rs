@@ -3,8 +3,8 @@
 use super::*;
 use crate::cache::array::State;
 use crate::core::persist::PersistMode;
-use crate::record::Info;
-use crate::stats::StatsNode;
+use fencepost_kernel::stats::StatsNode;
+use fencepost_record::Info;
 
 const BEGIN: u8 = 1;
 const END: u8 = 2;

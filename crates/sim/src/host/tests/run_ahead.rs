@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cache::hierarchy::Want;
-use crate::message::{Cause, Opcode};
+use fencepost_kernel::message::{Cause, Opcode};
 
 /// Run-ahead of the machine on the bench, in cycles.
 const WINDOW: u64 = 400;

@@ -9,10 +9,10 @@ use crate::cache::array::State;
 use crate::cache::hierarchy::Want;
 use crate::host::bench::assembler::Instruction;
 use crate::host::bench::{Decoder, WAY_BACK};
-use crate::isa::micro_op::{
+use fencepost_isa::micro_op::{
     Awaited, DecodedBlock, Fence, Flush, FlushOrder, MicroOp, Operation, Ordered, Reach, Register, WarmBlock,
 };
-use crate::record::{Block, Marker, Program, SlotKind};
+use fencepost_record::{Block, Marker, Program, SlotKind};
 
 const LOAD: u8 = 1;
 const STORE: u8 = 2;

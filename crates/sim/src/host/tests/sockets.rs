@@ -7,7 +7,7 @@ use crate::cache::array::State;
 use crate::cache::persist_sites::PersistSite;
 use crate::cache::stats::HierarchyStats;
 use crate::core::access_sites::{AccessSite, Origin};
-use crate::isa::micro_op::Operation;
+use fencepost_isa::micro_op::Operation;
 
 /// One way over the socket link: its latency, and how long a flit takes.
 const LATENCY: u64 = 160;

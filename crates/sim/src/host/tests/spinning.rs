@@ -1,7 +1,7 @@
 //! 3xx: spin loops, which wait for another thread's store to the word they read.
 
 use super::*;
-use crate::record::{FutexOutcome, SpinReleaseKind};
+use fencepost_record::{FutexOutcome, SpinReleaseKind};
 
 /// A word at which threads spin.
 const WORD: u64 = DRAM + 0x20_0040;

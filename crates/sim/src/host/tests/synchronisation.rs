@@ -1,7 +1,7 @@
 //! 2xx: locks, barriers, conditions, semaphores, joins, and records that lack something.
 
 use super::*;
-use crate::record::{FutexOutcome, ThreadId};
+use fencepost_record::{FutexOutcome, ThreadId};
 
 /// From an access to an object that its core owns to its commit: it is the oldest in the next cycle.
 const ACCESS: u64 = 3;

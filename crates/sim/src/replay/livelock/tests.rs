@@ -8,14 +8,14 @@ use crate::error::SimulationError;
 use crate::host::ThreadPlacement;
 use crate::host::bench::assembler::{RAX, RBX, clwb, sfence, store};
 use crate::host::bench::{PM, Script};
-use crate::kernel::broken::Fault;
-use crate::kernel::trace::{Selection, Trace};
-use crate::record::{AddressRange, AddressRanges};
 use crate::replay::simulation::{HostProgram, Options, Program, Progress, Simulation};
 use crate::switch::Scheme;
-use crate::time::{Duration, Time};
+use crate::system::broken::Fault;
 use crate::traffic::{Pattern, SharedBy, StreamConfig};
 use crate::traffic_experiment::Experiment;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::trace::{Selection, Trace};
+use fencepost_record::{AddressRange, AddressRanges};
 
 const TWO_HOSTS: [&str; 2] =
     [r#"fabric.hosts=["host0","host1"]"#, r#"fabric.edges=["host0 -> switch0","host1 -> switch0","switch0 -> pm0"]"#];

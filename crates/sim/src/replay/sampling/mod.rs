@@ -11,9 +11,9 @@ use crate::error::SimulationError;
 use crate::host::SampleBoundary;
 use crate::host::sample_plan::SamplePlan;
 use crate::replay::simulation::{HostProgram, Options};
-use crate::stats::{Histogram, StatsNode};
 use crate::system::System;
-use crate::time::{Duration, Time};
+use fencepost_kernel::stats::{Histogram, StatsNode};
+use fencepost_kernel::time::{Duration, Time};
 
 /// One measured interval.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,15 +17,15 @@ use crate::core::persist::PersistMode;
 use crate::error::SimulationError;
 use crate::host::sample_plan::SamplePlan;
 use crate::host::{Host, ThreadPlacement};
-use crate::kernel::trace::Trace;
-use crate::line::{LineAddress, Version};
 use crate::replay::livelock::{self, LivelockWatch};
 use crate::replay::sampling::{Sampling, refuse_sampling};
 use crate::switch::Scheme;
 use crate::system::{Stepped, System};
-use crate::time::{Duration, Time};
 use crate::timeline::Timeline;
 use crate::transport::Transport;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::trace::Trace;
 
 pub use self::outcome::{Ended, Interval, Outcome};
 pub use self::program::{HostProgram, Program};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::regions::RegionStart;
 use super::{HostProgram, Simulation};
 use crate::host::Host;
-use crate::record::RecordError;
-use crate::time::Time;
+use fencepost_kernel::time::Time;
+use fencepost_record::RecordError;
 
 impl Simulation {
     /// Starts logging what the hosts are promised about PM.

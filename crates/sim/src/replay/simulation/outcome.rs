@@ -7,9 +7,9 @@ use crate::core::persist::PersistMode;
 use crate::error::SimulationError;
 use crate::host::Host;
 use crate::replay::sampling::Sample;
-use crate::stats::StatsNode;
 use crate::system::LinkEnd;
-use crate::time::{Duration, Time};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
 
 /// How a replay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,10 +9,10 @@ use crate::config::Machine;
 use crate::config::topology::HostId;
 use crate::core::split::split;
 use crate::host::Workload;
-use crate::isa::InstructionSet;
-use crate::isa::micro_op::{DecodedBlock, MicroOp, WarmBlock};
-use crate::record::{AddressRanges, Problem, Record, RecordError};
 use crate::system::persist_policy;
+use fencepost_isa::InstructionSet;
+use fencepost_isa::micro_op::{DecodedBlock, MicroOp, WarmBlock};
+use fencepost_record::{AddressRanges, Problem, Record, RecordError};
 
 /// A program ready to be replayed: its record and its decoded code, shared by all its replays.
 #[derive(Clone)]

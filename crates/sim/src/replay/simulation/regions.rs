@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use super::{Interval, Simulation};
 use crate::host::{Host, RegionBoundary};
-use crate::stats::StatsNode;
 use crate::system::System;
-use crate::time::Time;
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::Time;
 
 /// Where a region begins.
 #[derive(Clone, Debug)]

@@ -18,15 +18,15 @@ use super::rules::Sound;
 use super::selector;
 use super::state::{EntryState, LineData, Operation, Phase, State};
 use super::transition::transition;
-use crate::kernel::PortId;
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, LatencyStack, Message, MessageClass, Opcode, Stage, Tag};
-use crate::stats::StatsNode;
 use crate::switch::config::PersistBufferConfig;
 use crate::switch::port::HeadOfLine;
 use crate::switch::scheme::Scheme;
 use crate::switch::tags::Requester;
-use crate::time::{Duration, Time};
+use fencepost_kernel::PortId;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Cause, LatencyStack, Message, MessageClass, Opcode, Stage, Tag};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
 
 /// 256 entries and the slot for merging.
 const SLOTS_MAX: usize = 257;

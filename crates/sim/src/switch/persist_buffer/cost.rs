@@ -7,8 +7,8 @@
 use serde::Serialize;
 
 use super::forecast::{DRAIN_TIME_RISES, MOST_PLACES, REFILLS};
-use crate::line::LINE_BYTES;
 use crate::switch::scheme::Scheme;
+use fencepost_kernel::line::LINE_BYTES;
 
 /// A physical address has 52 bits (CXL 3.1: host physical addresses), of which a line needs all but the lowest 6.
 const LINE_ADDRESS_BITS: u64 = 52 - 6;

@@ -1,8 +1,8 @@
 //! What a persist buffer counts.
 
-use crate::message::Cause;
-use crate::stats::{LatencySum, LevelOverTime, StatsNode};
-use crate::time::{Duration, Time};
+use fencepost_kernel::message::Cause;
+use fencepost_kernel::stats::{LatencySum, LevelOverTime, StatsNode};
+use fencepost_kernel::time::{Duration, Time};
 
 /// Counters of a persist buffer.
 #[derive(Clone, Debug, Default)]

@@ -25,7 +25,7 @@
 //! which the checker proves by letting it say anything at any time.
 
 use super::packet::Action;
-use crate::time::{Duration, Time};
+use fencepost_kernel::time::{Duration, Time};
 
 /// The drain time that is taken for granted before the first drain ends: about one round trip on a link and through the
 /// device's controller.

@@ -1,8 +1,8 @@
 //! The messages whose packets are in the persist buffer: what the logic does not need to know of them.
 
 use super::packet::RequestId;
-use crate::kernel::PortId;
-use crate::message::Message;
+use fencepost_kernel::PortId;
+use fencepost_kernel::message::Message;
 
 /// A read or write that has entered the controller's input and has no answer yet.
 #[derive(Clone, Debug)]

@@ -4,9 +4,9 @@
 use std::collections::VecDeque;
 
 use super::packet::OutputRoom;
-use crate::kernel::PortId;
-use crate::message::{Message, MessageClass};
 use crate::switch::tags::Requester;
+use fencepost_kernel::PortId;
+use fencepost_kernel::message::{Message, MessageClass};
 
 /// A message on its way out of the persist buffer.
 #[derive(Clone, Debug)]

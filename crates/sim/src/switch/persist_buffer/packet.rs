@@ -1,8 +1,8 @@
 //! What goes into the persist buffer's logic and what comes out of it.
 
 use super::state::{LineData, SlotIndex};
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::MessageClass;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::MessageClass;
 
 /// Names a read or write that waits for its answer; its sender chooses the name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

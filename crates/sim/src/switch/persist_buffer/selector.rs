@@ -7,7 +7,7 @@ use super::packet::{Action, Packet, Read};
 use super::parameters::Parameters;
 use super::rules::Rules;
 use super::state::{Operation, Phase, SlotIndex, State};
-use crate::line::LineAddress;
+use fencepost_kernel::line::LineAddress;
 
 /// Whether a read of `line` has to go to the controller: an entry holds the line, a write of it is under way, or a
 /// recovery is; or all reads do.

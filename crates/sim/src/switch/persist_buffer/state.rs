@@ -6,7 +6,7 @@
 
 use super::packet::{Acknowledgement, Packet, RequestId, Write};
 use super::parameters::Parameters;
-use crate::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
 
 /// Names a slot of the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -24,8 +24,8 @@ use super::recovery;
 use super::rules::{Rules, WriteStep};
 use super::selector;
 use super::state::{EntryState, LineData, Operation, Phase, Slot, SlotIndex, State};
-use crate::line::ByteMask;
-use crate::message::MessageClass;
+use fencepost_kernel::line::ByteMask;
+use fencepost_kernel::message::MessageClass;
 
 /// Applies `input` to `state`.
 pub fn transition<R: Rules, const S: usize, const I: usize>(

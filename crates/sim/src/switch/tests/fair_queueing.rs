@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::*;
-use crate::message::Flow;
+use fencepost_kernel::message::Flow;
 
 /// A switch that queues fairly, for flows of these weights; others have 1.
 fn fair(hosts: u16, devices: u16, weights: &[(u32, f64)]) -> Bench {

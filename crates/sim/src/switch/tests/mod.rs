@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use super::persist_buffer::PersistBufferStats;
 use super::*;
 use crate::host_bridge::decoder::{HdmDecoder, HdmRange};
-use crate::kernel::link::{FlitFormat, LinkConfig, Transmitter};
-use crate::kernel::{ComponentId, EventQueue, Wires};
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Tag};
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::link::{FlitFormat, LinkConfig, Transmitter};
+use fencepost_kernel::message::{Cause, Tag};
+use fencepost_kernel::{ComponentId, EventQueue, Wires};
 
 const SWITCH: ComponentId = ComponentId(0);
 const MIB: u64 = 1 << 20;

@@ -4,10 +4,10 @@
 //! Two hosts above with memory of their own, two devices below, which fetch and swap lines of that memory.
 
 use super::*;
-use crate::kernel::link::FlitFormat::{Bytes68, Bytes256, LatencyOptimised256};
-use crate::message::MessageClass::{ExchangeDrs, ExchangeReq, ExchangeRwd};
-use crate::message::exchange::{fetch, fetched, swap};
-use crate::message::{Credits, mem};
+use fencepost_kernel::link::FlitFormat::{Bytes68, Bytes256, LatencyOptimised256};
+use fencepost_kernel::message::MessageClass::{ExchangeDrs, ExchangeReq, ExchangeRwd};
+use fencepost_kernel::message::exchange::{fetch, fetched, swap};
+use fencepost_kernel::message::{Credits, mem};
 
 const HOSTS: u16 = 2;
 const DEVICES: u16 = 2;

@@ -3,11 +3,11 @@
 use super::super::{Pattern, StreamConfig};
 use super::reads;
 use crate::config::{Machine, SourceText};
-use crate::kernel::trace::{Selection, Trace};
-use crate::message::Stage;
 use crate::switch::Scheme;
 use crate::system::Stepped;
 use crate::traffic_experiment::{Experiment, Measurement};
+use fencepost_kernel::message::Stage;
+use fencepost_kernel::trace::{Selection, Trace};
 
 fn machine(sets: &[&str]) -> Machine {
     let text = include_str!("../../../../../machines/pcs-table1.toml").to_owned();

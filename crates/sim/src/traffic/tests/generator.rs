@@ -2,12 +2,12 @@
 
 use super::super::{Footprint, Generator, StreamConfig};
 use super::reads;
-use crate::kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Wires};
-use crate::line::{LineAddress, Version};
-use crate::message::{Message, Stage};
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
 use crate::traffic::Pattern;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::{Message, Stage};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::{Component, ComponentId, Context, Event, EventQueue, PortId, Wires};
 
 const GENERATOR: ComponentId = ComponentId(0);
 const BRIDGE: ComponentId = ComponentId(1);

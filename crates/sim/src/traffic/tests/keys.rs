@@ -6,8 +6,8 @@ use super::reads;
 use crate::config::{Machine, SourceText};
 use crate::switch::Scheme;
 use crate::system::{Stepped, System};
-use crate::time::{Duration, Time};
 use crate::traffic_experiment::{Experiment, Measurement};
+use fencepost_kernel::time::{Duration, Time};
 
 /// Two hosts, each at a leaf of its own, below a root with the PM.
 fn tree(sets: &[&str]) -> Machine {

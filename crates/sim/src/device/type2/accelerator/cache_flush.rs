@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 
 use super::{Accelerator, Asked, DeviceAccess, STEP, Step};
 use crate::device::type2::wire::Trail;
-use crate::kernel::Context;
-use crate::message::Stage;
-use crate::time::Duration;
+use fencepost_kernel::Context;
+use fencepost_kernel::message::Stage;
+use fencepost_kernel::time::Duration;
 
 /// The flushes of a device; one after the other.
 #[derive(Clone, Debug, Default)]

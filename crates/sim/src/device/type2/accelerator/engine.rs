@@ -10,12 +10,12 @@ use crate::device::type2::burst::Observed;
 use crate::device::type2::dcoh::{Line, Outcome};
 use crate::device::type2::messages::{CacheState, Pulled, Request, Response};
 use crate::device::type2::wire::{self, Trail};
-use crate::kernel::Context;
-use crate::kernel::trace::Place;
-use crate::line::{LineAddress, Version};
-use crate::message::{Message, Opcode, Stage};
-use crate::stats::StatsNode;
-use crate::time::{Duration, Time};
+use fencepost_kernel::Context;
+use fencepost_kernel::line::{LineAddress, Version};
+use fencepost_kernel::message::{Message, Opcode, Stage};
+use fencepost_kernel::stats::StatsNode;
+use fencepost_kernel::time::{Duration, Time};
+use fencepost_kernel::trace::Place;
 
 const RULES: &Rules = &Rules::SOUND;
 

@@ -12,10 +12,10 @@ use crate::device::type2::device_memory::device::Line;
 use crate::device::type2::device_memory::{Ask, Completion, Kind, MemRequest, MemoryRules, Meta};
 use crate::device::type2::messages::{CacheState, Request};
 use crate::device::type2::wire::{self, Trail};
-use crate::kernel::{Context, PortId};
-use crate::line::{ByteMask, LineAddress, Version};
-use crate::message::{Cause, Message, Opcode, Stage, Tag};
-use crate::time::Duration;
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::message::{Cause, Message, Opcode, Stage, Tag};
+use fencepost_kernel::time::Duration;
+use fencepost_kernel::{Context, PortId};
 
 const RULES: &MemoryRules = &MemoryRules::SOUND;
 

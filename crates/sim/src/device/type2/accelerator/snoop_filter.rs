@@ -5,8 +5,8 @@
 use super::tags::CacheTags;
 use crate::device::type2::DeviceCacheConfig;
 use crate::device::type2::device_memory::Meta;
-use crate::line::LineAddress;
-use crate::stats::StatsNode;
+use fencepost_kernel::line::LineAddress;
+use fencepost_kernel::stats::StatsNode;
 
 /// The filter.
 #[derive(Clone, Debug)]

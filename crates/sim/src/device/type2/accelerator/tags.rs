@@ -1,7 +1,7 @@
 //! Which lines a cache of the device has room for: sets of ways, the least recently used goes first.
 
 use crate::device::type2::DeviceCacheConfig;
-use crate::line::LineAddress;
+use fencepost_kernel::line::LineAddress;
 
 /// The tags of a cache. What is in a line, and in what state, is not here.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use super::device::{Answer, Line};
 use super::host::{self, Outcome, Output};
 use super::{Ask, Completion, Kind, MemRequest, MemoryRules, Meta};
 use crate::device::type2::messages::CacheState;
-use crate::line::Version;
+use fencepost_kernel::line::Version;
 
 const SOUND: &MemoryRules = &MemoryRules::SOUND;
 const OLD: Version = Version(1);

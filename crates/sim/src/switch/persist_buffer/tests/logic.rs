@@ -1,8 +1,8 @@
 //! What the logic does with packets while there is power.
 
 use super::*;
-use crate::message::MessageClass;
 use crate::switch::persist_buffer::packet::Accesses;
+use fencepost_kernel::message::MessageClass;
 
 #[test]
 fn a_write_is_acknowledged_after_its_data_tag_and_state() {

@@ -16,7 +16,7 @@ use super::rules::{Rules, Sound};
 use super::state::{EntryState, LineData, Operation, Phase, SlotIndex, State};
 use super::transition::transition;
 use super::{invariants, selector};
-use crate::line::{ByteMask, LineAddress, Version};
+use fencepost_kernel::line::{ByteMask, LineAddress, Version};
 
 type SmallState = State<9, 12>;
 

@@ -3,8 +3,8 @@
 
 use super::crash::some_cut_loses;
 use super::*;
-use crate::message::MessageClass;
 use crate::switch::persist_buffer::rules::WriteStep;
+use fencepost_kernel::message::MessageClass;
 
 macro_rules! mutant {
     ($name:ident { $($rule:item)* }) => {
