@@ -84,4 +84,4 @@ def test_an_interrupted_one_keeps_what_was_there(tmp_path: Path) -> None:
 
 
 def test_make_demo_runs_it() -> None:
-    assert "\t$(BIN)/fencepost demo -o $(@D)\n" in (ROOT / "Makefile").read_text()
+    assert "\t@$(BIN)/fencepost demo -o $(@D)\n" in (ROOT / "Makefile").read_text()

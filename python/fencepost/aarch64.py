@@ -13,7 +13,7 @@ AARCH64_WORKLOADS = WORKLOADS / "aarch64"
 
 def missing(program: Path) -> str | None:
     """Why a program of `AARCH64_WORKLOADS` cannot be recorded, and what to type; None if it can."""
-    if shutil.which("aarch64-linux-gnu-gcc") is not None:
+    if program.is_relative_to(AARCH64_WORKLOADS) and shutil.which("aarch64-linux-gnu-gcc"):
         needed(program)
     if not program.exists():
         return "not built for AArch64: install gcc-aarch64-linux-gnu, then type: make workloads"
