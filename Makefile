@@ -61,13 +61,13 @@ fetch-engine:
 	cargo fetch --quiet --locked --target $(HOST) --manifest-path recorder/engine/Cargo.toml
 
 # Whole or not at all: a half-filled .venv is not mistaken for a finished one.
-$(STAMPS)/python: setup/uv.lock setup/setup.lock
+.venv/stamps/python: setup/uv.lock setup/setup.lock
 	rm -rf .venv && $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r setup/uv.lock
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r setup/setup.lock
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/python-tests $(STAMPS)/python-dev: $(STAMPS)/python-%: setup/%.lock $(STAMPS)/python
+.venv/stamps/python-tests .venv/stamps/python-dev: .venv/stamps/python-%: setup/%.lock .venv/stamps/python
 	VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --require-hashes -r $<
 	@touch $@
 
@@ -75,7 +75,7 @@ CORE_SOURCES = $(shell find $(filter-out crates/channel,$(wildcard crates/*)) -n
 	Cargo.toml Cargo.lock pyproject.toml python/data/scripts/fencepost
 
 # Pip says where the package is, and has maturin build what is compiled.
-$(STAMPS)/core: $(CORE_SOURCES) $(STAMPS)/python
+$(STAMPS)/core: $(CORE_SOURCES) .venv/stamps/python
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
 		--no-index --no-deps --no-build-isolation --editable .
 	@touch $@

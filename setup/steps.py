@@ -40,11 +40,11 @@ class Step:
     disk_mb: int = 0
 
 
-_PYTHON = Step("Python environment", "build/stamps/python", "demo", (), 8, 75, 260)
+_PYTHON = Step("Python environment", ".venv/stamps/python", "demo", (), 8, 75, 260)
 _TESTS = Step(
-    "packages of tests", "build/stamps/python-tests", "tests", (_PYTHON.name,), 3, 40, 130
+    "packages of tests", ".venv/stamps/python-tests", "tests", (_PYTHON.name,), 3, 40, 130
 )
-_DEV = Step("developers' packages", "build/stamps/python-dev", "dev", (_TESTS.name,), 5, 70, 200)
+_DEV = Step("packages of developers", ".venv/stamps/python-dev", "dev", (_TESTS.name,), 5, 70, 200)
 _RECORDER = Step("recorder", "build/stamps/recorder", "demo", (), 95, 35, 210)
 _AARCH64 = Step(
     "recorder of AArch64 programs",
