@@ -15,6 +15,8 @@ from fencepost.documents import file_behind
 
 Outputs = Mapping[str, Path | None]
 
+BLOCK_BYTES = 4096  # of a file system
+
 
 def check(outputs: Outputs, inputs: Iterable[Path] = ()) -> None:
     """Refuses an output that is an input, or another output, or that cannot be written.
@@ -48,8 +50,7 @@ def check_folder(option: str, path: Path | None) -> None:
         if path.exists() and not path.is_dir():
             raise InputError(f"{option} {path}: cannot be written: it is no folder")
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix=".fencepost.", dir=path):
-            pass
+        _write_something(path, ".fencepost.")
     except OSError as error:
         raise InputError(f"{option} {path}: cannot be written: {error.strerror}") from error
 
@@ -77,10 +78,15 @@ def _try(option: str, path: Path) -> None:
         folder = target.parent
         while not folder.exists():
             folder = folder.parent
-        with tempfile.NamedTemporaryFile(prefix=f".{target.name}.", dir=folder):
-            pass
+        _write_something(folder, f".{target.name}.")
     except OSError as error:
         raise InputError(f"{option} {path}: cannot be written: {error.strerror}") from error
+
+
+def _write_something(folder: Path, prefix: str) -> None:
+    """On a full disk a file can be made, and nothing be written to it."""
+    with tempfile.NamedTemporaryFile(prefix=prefix, dir=folder, buffering=0) as file:
+        file.write(bytes(BLOCK_BYTES))
 
 
 def _is_same(path: Path, other: Path) -> bool:
