@@ -1,11 +1,10 @@
 """Measures everything, says it line by line, and writes the named file and the docs' figures."""
 
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-from fencepost import documents
+from fencepost import documents, scratch
 from fencepost.bench import (
     Figures,
     crash,
@@ -27,8 +26,7 @@ def main(output: Path) -> None:
     """Measures; `output` is the document, the history gets its line, the page its tables."""
     start = time.perf_counter()
     before = noise.measure()
-    with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as name:
-        folder = Path(name)
+    with scratch.made() as folder:
         recorded = recording.programs(folder)
         document: Figures = {
             "host": this_machine(),
