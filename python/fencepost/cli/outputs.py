@@ -15,6 +15,11 @@ from fencepost.documents import file_behind
 
 Outputs = Mapping[str, Path | None]
 
+# What names end with whose files are opened by what knows the format.
+FORMATS = frozenset({".json", ".jsonl", ".html", ".svg", ".csv", ".md", ".txt", ".toml", ".gz"})
+
+REPORT = "a report is HTML"
+
 BLOCK_BYTES = 4096  # of a file system
 
 
@@ -38,8 +43,14 @@ def check(outputs: Outputs, inputs: Iterable[Path] = ()) -> None:
 
 def check_svg(option: str, path: Path | None) -> None:
     """Refuses a picture whose name promises another format than the one we write."""
-    if path is not None and path.suffix.lower() != ".svg":
+    if path is not None and path.name and path.suffix.lower() != ".svg":
         raise InputError(f"{option} {path}: pictures are SVG; name it {path.with_suffix('.svg')}")
+
+
+def check_format(option: str, path: Path | None, suffix: str, what: str) -> None:
+    """Refuses a name that promises another format than what is written there."""
+    if path is not None and path.suffix.lower() in FORMATS - {suffix}:
+        raise InputError(f"{option} {path}: {what}; name it {path.with_suffix(suffix)}")
 
 
 def check_folder(option: str, path: Path | None) -> None:

@@ -324,6 +324,7 @@ def _replay(
     inputs = [*(records or []), *map(machines.file_of, names)]
     inputs += outputs.executable(program) if program else []
     outputs.check({"--json": json_file, "--report": report_file}, inputs)
+    outputs.check_format("--report", report_file, ".html", outputs.REPORT)
     resolved = {machines.name_of(name): machines.resolve(name, chosen["set"]) for name in names}
     if len(resolved) < len(names):
         raise InputError(f"two machines have one name: {', '.join(names)}")
