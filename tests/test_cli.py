@@ -14,7 +14,7 @@ import typer
 from fencepost import _core, figures
 from fencepost.cli import main
 from fencepost.cli.application import COMMANDS, app, load
-from installed import FENCEPOST, on_terminal
+from installed import FENCEPOST, ROOT, on_terminal
 
 # Prints the modules and the commands that are there when one command is asked for, for each in a
 # process of its own.
@@ -89,6 +89,96 @@ def test_an_interrupt_ends_the_command_while_it_is_imported(module):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "fencepost: interrupted\n"
+
+
+@pytest.mark.parametrize("module", ["fencepost", "fencepost.start"])
+def test_an_interrupt_before_anything_of_ours_is_imported_ends_the_process_without_a_word(module):
+    script = ROOT / "python" / "data" / "scripts" / "fencepost"
+    command = [sys.executable, "-I", "-c", INTERRUPTED, module, script, "machine", "list"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize("path", ["", ".", "/", "folder"])
+def test_the_report_of_what_is_no_file_is_refused(path, fencepost_here, tmp_path):
+    (tmp_path / "folder").mkdir()
+    done = fencepost_here("report", path)
+    refused(done, "cannot be read: it is a folder, and has to be an ordinary file")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("path", ["", "/"])
+def test_a_picture_without_a_name_is_refused(path, fencepost_here):
+    done = fencepost_here("latency", "pcs-table1", "--plot", path)
+    refused(done, "cannot be written: it is a folder")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("timeline r.json -o t.json", "-o t.json: the trace is binary, as Perfetto reads it"),
+        ("timeline r.json -o t.JSON.gz", "name it t.JSON.pftrace"),
+        (
+            "timeline agilex-type2 --request nc_read -o t.json",
+            "-o t.json: the trace is binary, as Perfetto reads it; name it t.pftrace",
+        ),
+        ("report r.json -o t.json", "-o t.json: a report is HTML; name it t.html"),
+        ("run pcs-table1 r.json --report t.md", "--report t.md: a report is HTML; name it t.html"),
+    ],
+)
+def test_a_name_that_promises_another_format_is_refused(
+    command, said, fencepost_here, tmp_path, result
+):
+    (tmp_path / "r.json").write_text(json.dumps(result))
+    refused(fencepost_here(*command.split()), said)
+    assert [path.name for path in tmp_path.iterdir()] == ["r.json"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("crash", "pcs-table1", "r", "--seed"),
+        ("crash", "pcs-table1", "r", "--images"),
+        ("crash", "pcs-table1", "r", "--pool-size"),
+        ("crash", "pcs-table1", "r", "--timeout"),
+        ("hazard", "--seed"),
+        ("latency", "pcs-table1", "--size"),
+        ("latency", "pcs-table1", "--delay"),
+        ("prove", "--jobs"),
+        ("prove", "coherence", "--jobs"),
+    ],
+)
+def test_a_number_beyond_any_use_is_refused_with_the_range(words, fencepost_here):
+    done = fencepost_here(*words, 10**30)
+    refused(done, f"fencepost: {words[-1]} 1", "it has to be a ")
+    assert done.stderr.count("\n") == 1 and len(done.stderr) < 150
+
+
+@pytest.mark.parametrize(
+    ("machine", "changed", "said"),
+    [
+        ("pcs-table1", "link.latency_ns=1e308", "1e308 is out of range: 0 to 100000 is allowed"),
+        ("pcs-table1", "core.count=-1e308", "-1e308 is not an integer from 1 to 64"),
+        ("pcs-table1", "cache.l1i.size_kib=1048576", "a first level has at most 2048 KiB"),
+        ("spr-cxl", "cache.l2.size_kib=131072", "a level of each core has at most 65536 KiB"),
+    ],
+)
+def test_what_no_machine_has_is_refused_in_a_line(machine, changed, said, fencepost_here):
+    done = fencepost_here("machine", "show", machine, "--set", changed)
+    key, _, _ = changed.partition("=")
+    refused(done, f"--set {changed}: {key}: ", said)
+    assert done.stderr.count("\n") == 1 and len(done.stderr) < 200
+
+
+@pytest.mark.parametrize("columns", [70, 100])
+@pytest.mark.parametrize("command", ["machine list", "doctor", "explain"])
+def test_a_pipe_has_as_many_columns_as_the_environment_says(
+    command, columns, fencepost_here, fft_record, monkeypatch
+):
+    words = ["explain", "pcs-table1", fft_record, "-q"] if command == "explain" else command.split()
+    monkeypatch.setenv("COLUMNS", str(columns))
+    widest = max(map(len, fencepost_here(*words).stdout.splitlines()))
+    assert columns - 20 < widest <= columns
 
 
 def test_every_command_is_found_by_its_name_alone_and_imports_no_other():

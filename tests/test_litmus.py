@@ -2,12 +2,13 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fencepost import _core, machines
+from fencepost import _core, litmus_runs, machines
 from fencepost.cli import litmus, main
 from installed import Fencepost
 
@@ -70,7 +71,7 @@ def _offences(test: str, seed: int, *changes: str) -> int:
     """Forbidden states that one timing of a test leaves on the changed tree, in all schemes."""
     (tree,) = [fabric for fabric in json.loads(_core.litmus_fabrics()) if fabric["name"] == "tree"]
     machine = machines.resolve(tree["machine"], [*tree["sets"], *changes])
-    finding = json.loads(_core.litmus_examine(test, [("tree", json.dumps(machine))], seed, 1))
+    finding = litmus_runs.examine([("tree", json.dumps(machine))], seed, 1, "alone", test)
     return sum(len(cell["offences"]) for cell in finding["cells"])
 
 
@@ -147,6 +148,43 @@ def test_any_machine_can_be_asked(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert printed[-1] == "litmus: 0 of 1 hold"
     again = f"again: fencepost litmus cxl0-06 --machine {early} --seed "
     assert any("a power cut" in line and again in line for line in printed)
+
+
+MORE_THAN_ANYBODY_WAITS_FOR = 10**9
+
+
+def test_an_interrupt_ends_tests_in_the_middle_of_their_runs() -> None:
+    machine = json.dumps(machines.resolve("pcs-table1", []))
+    examine = partial(litmus_runs.examine, [("one", machine)], 0, MORE_THAN_ANYBODY_WAITS_FOR)
+    shares = []
+
+    def interrupt(done: int, in_all: int, share: float) -> None:
+        assert (done, in_all) == (0, 2)
+        shares.append(share)
+        if share > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        litmus_runs.examined(["px86-05", "px86-13"], examine, 2, interrupt)
+    assert 0 < shares[-1] < 1e-6
+    assert not litmus_runs._running
+
+
+def test_a_page_without_a_place_for_the_table_is_refused_before_anything_is_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("no table\n")
+    assert _run("--variations", str(litmus.VARIATIONS_MAX), "--docs", str(page)) == 2
+    assert f"{page}: has no place for the table" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--seed", "--variations"])
+def test_timings_beyond_any_number_are_refused(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("px86-05", option, str(1 << 64)) == 2
+    assert f"{option} {1 << 64}: it has to be a whole number from " in capsys.readouterr().err
 
 
 def _finding(**changes: Any) -> Finding:

@@ -1,6 +1,8 @@
 """No command writes over what it reads, nor two things into one file."""
 
 import os
+import resource
+import signal
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,27 @@ def test_a_file_is_no_folder(tmp_path):
 def test_a_dash_is_no_file():
     with pytest.raises(InputError, match=r"--json -: .*name a file"):
         outputs.check({"--json": Path("-")})
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda folder: outputs.check({"--json": folder / "r.json"}),
+        lambda folder: outputs.check_folder("--json", folder),
+    ],
+)
+def test_a_full_disk_is_found_before_the_work(check, tmp_path):
+    """On one a file can be made, but nothing be written to it: as where no file may have a byte."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        with pytest.raises(InputError, match=r"--json .*: cannot be written: File too large"):
+            check(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert not list(tmp_path.iterdir())
 
 
 def test_two_outputs_in_one_file_are_refused_before_it_exists(tmp_path):

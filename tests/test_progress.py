@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from fencepost import api, progress
-from fencepost.progress import Watch
+from fencepost.progress import Watch, WholeWatch
 from fencepost.runs.schedule import Replay
 from fencepost.runs.task import Answer
 
@@ -82,3 +82,13 @@ def test_the_bar_of_a_replay_that_has_ended_stays_full(
     shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]|\r", "", capsys.readouterr().err)
     [line] = {line.strip() for line in shown.splitlines() if line.startswith("nopb")}
     assert "100 %" in line and line.endswith(said)
+
+
+def test_what_is_left_of_parts_under_way_is_said_where_no_terminal_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = iter([0.0, 10.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(times, 10.0))
+    with WholeWatch(Console(stderr=True, width=120), quiet=False, what="tests") as watch:
+        watch.show_part(1, 8, 0.25)
+    assert capsys.readouterr().err == "1 of 8 tests, 25%, 30 s left\n"

@@ -157,7 +157,9 @@ def test_two_replays_give_one_document(compared, fft_record, tmp_path, fencepost
 
 def test_a_program_can_be_replayed_without_keeping_a_record(fencepost, tmp_path):
     scratch = tmp_path / "scratch"
-    scratch.mkdir()
+    # As a command leaves it that is killed in the middle of a replay.
+    (scratch / "fencepost-scratch-abcd1234").mkdir(parents=True)
+    (scratch / "fencepost-scratch-abcd1234" / "record.fencepost").write_bytes(bytes(1000))
     done = fencepost(
         *("run", "pcs-table1", "--scheme", "pb", "--json", "r.json", "--", *FFT),
         env=os.environ | {"TMPDIR": str(scratch)},

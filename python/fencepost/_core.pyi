@@ -16,6 +16,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "Job",
+    "LitmusProgress",
     "Record",
     "Service",
     "__version__",
@@ -80,7 +81,24 @@ def link_soak(link: str, messages: int, seed: int) -> str:
     `control_flits`, `crc_errors`, `replayed_flits`.
     """
 
-def litmus_examine(name: str, machines: list[tuple[str, str]], first: int, seeds: int) -> str:
+@final
+class LitmusProgress:
+    """How far the examination of a litmus test is."""
+
+    def __new__(cls) -> LitmusProgress: ...
+    def runs(self) -> tuple[int, int]:
+        """How many of its runs have ended, and how many it has; zeros before it begins."""
+
+    def cancel(self) -> None:
+        """Makes the examination end after the present run, with KeyboardInterrupt."""
+
+def litmus_examine(
+    name: str,
+    machines: list[tuple[str, str]],
+    first: int,
+    seeds: int,
+    progress: LitmusProgress,
+) -> str:
     """What was found about a litmus test of persistency, as JSON.
 
     `machines` are names with resolved machines (JSON). Each runs the test under every scheme with

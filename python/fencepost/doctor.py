@@ -10,12 +10,11 @@ import platform
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fencepost import __version__, built, machines
+from fencepost import __version__, built, machines, scratch
 from fencepost.channel import sources
 from fencepost.measure.topology.document import Topology
 from fencepost.measure.topology.tree import Tree
@@ -99,8 +98,8 @@ def _what_recording_lacks() -> str:
     program = shutil.which("true", path="/bin:/usr/bin")
     if program is None:
         return "there is no program `true` to try it on"
-    with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
-        record = Path(folder) / "true.fencepost"
+    with scratch.made() as folder:
+        record = folder / "true.fencepost"
         command = [str(LAUNCHER), "-o", str(record), "--", program]
         try:
             done = subprocess.run(

@@ -131,6 +131,14 @@ class WholeWatch:
             text += f", {seconds * (in_all - done) / new:.0f} s left"
         self.show(done / in_all if in_all else 1.0, text)
 
+    def show_part(self, done: int, in_all: int, share: float) -> None:
+        """So many of so many are done, and some are under way: `share` is the part of the whole."""
+        text = f"{done} of {in_all} {self._what}, {share:.0%}"
+        seconds = time.monotonic() - self._started
+        if 0 < share < 1 and seconds > 1:
+            text += f", {seconds * (1 - share) / share:.0f} s left"
+        self.show(share, text)
+
     def show(self, share: float, text: str) -> None:
         """The part that is done, and what is said of it."""
         if self._quiet:

@@ -2,7 +2,8 @@
 
 Importing the rest takes tenths of a second, in which Python's own answer to Ctrl-C is a traceback
 from whatever was being imported. So the first thing is done with what is built into Python: the
-modules `signal` and `os` are imported themselves.
+modules `signal` and `os` are imported themselves. Where the script of the command is run, it has
+let Ctrl-C end the process already, without a word.
 """
 
 import _signal  # type: ignore[import-not-found]
@@ -20,7 +21,7 @@ def end_at_once(number: int, frame: object) -> None:
 
 
 # Where it is ignored, it stays so for a moment, and is known to have been.
-if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+if _signal.getsignal(_signal.SIGINT) in (_signal.default_int_handler, _signal.SIG_DFL):
     _signal.signal(_signal.SIGINT, end_at_once)
 
 import sys  # noqa: E402

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,9 +18,16 @@ _UNLIMITED = 100_000
 PROSE_WIDTH_MIN = 30  # of a column
 
 
+def columns_given() -> bool:
+    """Whether the environment says how wide output is, wherever it goes; Rich reads it likewise."""
+    columns = os.environ.get("COLUMNS", "")
+    return columns.isdigit() and int(columns) > 0
+
+
 def print_line(console: Console, text: str) -> None:
-    """A line of text. Where it does not go to a terminal it stays one."""
-    lines = wrapped(text, console.width) if console.is_terminal else [text]
+    """A line of text. Where it goes neither to a terminal nor to so many columns it stays one."""
+    is_narrow = console.is_terminal or columns_given()
+    lines = wrapped(text, console.width) if is_narrow else [text]
     for line in lines:
         console.print(line, soft_wrap=True, markup=False, highlight=False)
 

@@ -41,7 +41,7 @@ mod _core {
     #[pymodule_export]
     use super::link::{link_saturate, link_soak};
     #[pymodule_export]
-    use super::litmus::{litmus_examine, litmus_fabrics, litmus_tests};
+    use super::litmus::{LitmusProgress, litmus_examine, litmus_fabrics, litmus_tests};
     #[pymodule_export]
     use super::machine::{machine_resolve, machine_schema};
     #[pymodule_export]

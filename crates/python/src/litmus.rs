@@ -1,11 +1,11 @@
 //! Litmus tests of persistency, run on a thread of Python's with the interpreter's lock released.
 
-use fencepost_checker::memory_model::{NamedMachine, examine, fabrics, names};
-use fencepost_sim::nearest::there_is_no;
+use fencepost_checker::memory_model::{NamedMachine, NotExamined, Progress, examine, fabrics, names};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::faults::{InternalError, caught, input, panic_of};
+use crate::faults::{caught, input, panic_of};
 use crate::machine;
 
 /// The names of all published tests, in the order of their table.
@@ -28,6 +28,28 @@ pub fn litmus_fabrics() -> String {
     json!(fabrics).to_string()
 }
 
+/// How far the examination of a test is, for whoever shows it.
+#[pyclass(frozen, module = "fencepost._core")]
+pub struct LitmusProgress(Progress);
+
+#[pymethods]
+impl LitmusProgress {
+    #[new]
+    fn new() -> Self {
+        Self(Progress::new())
+    }
+
+    /// (runs, runs in all); from any thread.
+    fn runs(&self) -> (u64, u64) {
+        self.0.runs()
+    }
+
+    /// Makes the examination end after the present run, with KeyboardInterrupt; from any thread.
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
 /// What was found about the test `name` on each of `machines` (name and JSON) with the seeds from `first` on, as JSON.
 #[pyfunction]
 pub fn litmus_examine(
@@ -36,14 +58,17 @@ pub fn litmus_examine(
     machines: Vec<(String, String)>,
     first: u64,
     seeds: u64,
+    progress: &LitmusProgress,
 ) -> PyResult<String> {
-    if !names().iter().any(|own| own == name) {
-        return Err(input(there_is_no("litmus test", name, &names())));
-    }
     let resolved = machines.iter().map(|(name, json)| Ok((name.clone(), machine::from_json(name, json)?)));
     let machines: Vec<NamedMachine> = resolved.collect::<PyResult<_>>()?;
-    let seeds = first..first + seeds;
-    let examine = || py.detach(|| examine(name, &machines, seeds, panic_of)).map_err(InternalError::new_err);
+    let last = first.checked_add(seeds).ok_or_else(|| input(format!("there are no {seeds} seeds from {first} on")))?;
+    let examine = || {
+        py.detach(|| examine(name, &machines, first..last, panic_of, &progress.0)).map_err(|error| match error {
+            NotExamined::Unknown(message) => input(message),
+            NotExamined::Cancelled => PyKeyboardInterrupt::new_err(()),
+        })
+    };
     let finding = caught(|| name.to_owned(), examine)?;
     Ok(json!(finding).to_string())
 }

@@ -1,11 +1,10 @@
 """Measures everything, says it line by line, and writes the named file and the docs' figures."""
 
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-from fencepost import built, documents
+from fencepost import built, documents, scratch
 from fencepost.bench import (
     Figures,
     crash,
@@ -28,8 +27,7 @@ def main(output: Path) -> None:
     start = time.perf_counter()
     print(f"simulator: {built.slower_than() or 'the optimised build'}")
     before = noise.measure()
-    with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as name:
-        folder = Path(name)
+    with scratch.made() as folder:
         recorded = recording.programs(folder)
         document: Figures = {
             "host": this_machine(),

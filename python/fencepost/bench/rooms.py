@@ -11,11 +11,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from fencepost import scratch
 from fencepost.tree import ROOT
 
 REPLAY = ROOT / "target" / "release" / "examples" / "replay"
@@ -28,8 +28,8 @@ REPLAYED = re.compile(r"(\d+) instructions in ([\d.]+) s")
 
 def rooms(arguments: list[str]) -> Counter[str]:
     """Instructions of the host by room, of a replay with these arguments."""
-    with tempfile.TemporaryDirectory(prefix="fencepost-rooms-") as name:
-        output = Path(name) / "callgrind.out"
+    with scratch.made() as folder:
+        output = folder / "callgrind.out"
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={output}"]
         command = [*tool, str(REPLAY), *arguments]
         subprocess.run(command, check=True, capture_output=True)

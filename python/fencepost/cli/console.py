@@ -5,15 +5,16 @@ import sys
 
 from rich.console import Console
 
+from fencepost import terminal
 from fencepost.shown_name import shown_text
 
-# A table is not cut to 80 columns when it goes to a file or a pipe.
+# A table is not cut to 80 columns when it goes to a file or a pipe and COLUMNS says nothing.
 PIPE_WIDTH = 200
 
 
 def output() -> Console:
     """Standard output: results."""
-    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    width = None if sys.stdout.isatty() or terminal.columns_given() else PIPE_WIDTH
     return Console(width=width, highlight=False, emoji=False)
 
 

@@ -15,6 +15,7 @@ from fencepost.cli.exit_codes import CHECK_FAILED, FAULT, INTERRUPTED
 from fencepost.cli.hosts import check_machine
 from fencepost.cli.invocation import program_of
 from fencepost.cli.machine_argument import MachineName
+from fencepost.cli.numbers import COUNT_MAX, SECONDS_MAX
 from fencepost.cli.replay import Place, Threads
 from fencepost.crash import folder, text
 from fencepost.crash.check import Check
@@ -23,6 +24,8 @@ from fencepost.crash.ignore import Ignore
 from fencepost.crash_shape import FAULTS
 from fencepost.runs.experiment import options
 from fencepost.runs.experiment import resolved as resolved_options
+
+FILE_BYTES_MAX = (1 << 63) - 1  # of any file system
 
 # The schemes that only a machine with a switch can run.
 BUFFERED = ("pb", "pb_rf", "pb_adaptive")
@@ -65,13 +68,24 @@ def crash_command(
     ] = None,
     timeout: Annotated[
         float,
-        typer.Option(min=0.001, max=1e6, help="Seconds after which a check counts as failed."),
+        typer.Option(
+            min=0.001, max=SECONDS_MAX, help="Seconds after which a check counts as failed."
+        ),
     ] = 10.0,
     images: Annotated[
-        int, typer.Option(min=2, metavar="N", help="Most combinations of versions at one instant.")
+        int,
+        typer.Option(
+            min=2,
+            max=COUNT_MAX,
+            metavar="N",
+            help="Most combinations of versions at one instant.",
+        ),
     ] = 256,
     seed: Annotated[
-        int, typer.Option(min=0, help="Which combinations are sampled if there are more.")
+        int,
+        typer.Option(
+            min=0, max=COUNT_MAX, help="Which combinations are sampled if there are more."
+        ),
     ] = 0,
     reads: Annotated[
         bool | None,
@@ -93,7 +107,9 @@ def crash_command(
     ] = None,
     pool_size: Annotated[
         int | None,
-        typer.Option(min=1, metavar="BYTES", help="The pool's size if its file is gone."),
+        typer.Option(
+            min=1, max=FILE_BYTES_MAX, metavar="BYTES", help="The pool's size if its file is gone."
+        ),
     ] = None,
     sets: Annotated[
         list[str] | None,

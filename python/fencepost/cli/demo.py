@@ -2,13 +2,12 @@
 
 import shlex
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fencepost import recording
+from fencepost import recording, scratch
 from fencepost.built import needed
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
@@ -41,8 +40,7 @@ def demo(
     outputs.check_folder("--output", folder)
     try:
         # All that is made goes to its place in the end: an interrupted demo leaves nothing.
-        with tempfile.TemporaryDirectory(prefix=".fencepost.", dir=folder) as scratch:
-            made = Path(scratch)
+        with scratch.made(folder) as made:
             _show("record", "-o", folder / RECORD, "--", program, *ARGUMENTS)
             command = [str(program), *ARGUMENTS]
             recording.record_to(made / RECORD, [], command, subprocess.DEVNULL)

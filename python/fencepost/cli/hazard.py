@@ -9,6 +9,7 @@ from fencepost import documents
 from fencepost._core import InputError, there_is_no
 from fencepost.cli import outputs
 from fencepost.cli.application import app
+from fencepost.cli.numbers import COUNT_MAX
 from fencepost.studies.pcs import hazard as live
 from fencepost.studies.pcs.adaptive import SIZED
 from fencepost.studies.pcs.key_values import HOSTS
@@ -22,7 +23,10 @@ def hazard(
     hosts: Annotated[int, typer.Option(metavar="N", help=f"Hosts: {HOST_NUMBERS}.")] = 2,
     scheme: Annotated[str, typer.Option(metavar="S", help=f"Of {', '.join(SIZED)}.")] = "pb_rf",
     seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Seed of the clients' random numbers.")
+        int,
+        typer.Option(
+            min=0, max=COUNT_MAX, metavar="N", help="Seed of the clients' random numbers."
+        ),
     ] = 0,
     copies: Annotated[
         bool,

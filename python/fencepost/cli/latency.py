@@ -20,6 +20,8 @@ from fencepost.traffic import Machine
 PATTERNS = ("random", "sequential")
 LEVELS = ("request", "flow")
 
+REQUEST_BYTES_LEAST, REQUEST_BYTES_MAX = 64, 16_384  # as the core has them
+
 
 @app.command("latency")
 def latency_command(
@@ -45,7 +47,13 @@ def latency_command(
         typer.Option(min=1, help="Requests that each keeps under way (default: cache.l1d.mshrs)."),
     ] = None,
     size: Annotated[
-        int, typer.Option(metavar="BYTES", help="Bytes of a request: a multiple of 64 up to 16384.")
+        int,
+        typer.Option(
+            min=REQUEST_BYTES_LEAST,
+            max=REQUEST_BYTES_MAX,
+            metavar="BYTES",
+            help="Bytes of a request: a multiple of 64 up to 16384.",
+        ),
     ] = 64,
     pattern: Annotated[
         str,
@@ -54,7 +62,11 @@ def latency_command(
     delays: Annotated[
         list[int] | None,
         typer.Option(
-            "--delay", min=0, metavar="CYCLES", help="Only these inject delays; repeatable."
+            "--delay",
+            min=0,
+            max=COUNT_MAX,
+            metavar="CYCLES",
+            help="Only these inject delays; repeatable.",
         ),
     ] = None,
     measure_us: Annotated[

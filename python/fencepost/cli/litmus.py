@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterable
-from concurrent.futures import as_completed
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,20 +10,21 @@ from typing import Annotated, Any
 import typer
 from rich.table import Column, Table
 
-from fencepost import __version__, _core, documents, machines, terminal
-from fencepost._core import InputError, InternalError, there_is_no
+from fencepost import __version__, _core, documents, litmus_runs, machines, terminal
+from fencepost._core import InputError, there_is_no
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
+from fencepost.cli.numbers import COUNT_MAX
+from fencepost.litmus_runs import Finding
 from fencepost.plural import many
-from fencepost.runs import executors
+from fencepost.progress import WholeWatch
 
 FORMAT_VERSION = 1
 VARIATIONS = 16
 TABLE_BEGINS = "<!-- table of fencepost litmus -->"
 TABLE_ENDS = "<!-- end of the table -->"
-
-Finding = dict[str, Any]
+VARIATIONS_MAX = 1_000_000  # which take days
 
 
 @app.command()
@@ -33,10 +33,22 @@ def litmus(
         str | None, typer.Argument(metavar="[NAME]", help="One test, as px86-05 (default: all).")
     ] = None,
     variations: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Timings tried on each machine and scheme.")
+        int,
+        typer.Option(
+            min=1,
+            max=VARIATIONS_MAX,
+            metavar="N",
+            help="Timings tried on each machine and scheme.",
+        ),
     ] = VARIATIONS,
     seed: Annotated[
-        int, typer.Option(min=0, metavar="S", help="The first of them; 0 is the plain test.")
+        int,
+        typer.Option(
+            min=0,
+            max=COUNT_MAX - VARIATIONS_MAX,
+            metavar="S",
+            help="The first of them; 0 is the plain test.",
+        ),
     ] = 0,
     only: Annotated[
         list[str] | None,
@@ -68,28 +80,18 @@ def litmus(
     if name is not None and name not in names:
         raise InputError(there_is_no("litmus test", name, names))
     outputs.check({"--json": json_file, "--docs": docs})
+    if docs is not None:
+        _around_table(docs)
     fabrics = _fabrics(only or [])
     resolved = [(fabric["name"], json.dumps(_resolved(fabric))) for fabric in fabrics]
-
-    examine = partial(_examined, resolved, seed, variations)
     asked = [name] if name else names
-    findings: dict[str, Finding] = {}
-    with (
-        console.messages().status("") as status,
-        executors.chosen(jobs or os.cpu_count() or 1) as (executor, _),
-    ):
-        futures = [executor.submit(examine, test) for test in asked]
-        try:
-            for done, future in enumerate(as_completed(futures), start=1):
-                finding = future.result()
-                findings[finding["id"]] = finding
-                if not quiet:
-                    status.update(f"{done} of {len(asked)} tests")
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
-    rows = [findings[test] for test in asked]
+    with WholeWatch(console.messages(), quiet, "tests") as watch:
+        rows = litmus_runs.examined(
+            asked,
+            partial(litmus_runs.examine, resolved, seed, variations),
+            jobs or os.cpu_count() or 1,
+            watch.show_part,
+        )
     said = list(faults(rows))
     options = {"variations": variations, "seed": seed}
     broken = list(offences(rows))
@@ -112,15 +114,6 @@ def litmus(
         raise typer.Exit(CHECK_FAILED)
     if said:
         raise typer.Exit(FAULT)
-
-
-def _examined(fabrics: list[tuple[str, str]], seed: int, variations: int, test: str) -> Finding:
-    """What a test leaves on each of these machines; any process can find it out."""
-    try:
-        finding: Finding = json.loads(_core.litmus_examine(test, fabrics, seed, variations))
-    except InternalError as error:
-        return {"id": test, "error": str(error)}
-    return finding
 
 
 def faults(rows: list[Finding]) -> Iterable[str]:
@@ -185,17 +178,20 @@ def offences(rows: list[Finding]) -> Iterable[str]:
 
 def with_table(page: Path, rows: list[Finding]) -> str:
     """The text of a page with the table between its two marks."""
-    try:
-        before, begin, rest = page.read_text(encoding="utf-8").partition(TABLE_BEGINS)
-    except OSError as error:
-        raise InputError(f"{page}: cannot be read: {error.strerror}") from error
-    _, end, after = rest.partition(TABLE_ENDS)
-    if not (begin and end):
-        raise InputError(f"{page}: has no place for the table: {TABLE_BEGINS} and {TABLE_ENDS}")
+    before, after = _around_table(page)
     found = [markdown(rows), reached(rows)]
     if unreached := "".join(f"- {line}\n" for line in never_left(rows)):
         found.append(f"\nAllowed and never left:\n\n{unreached}")
-    return "\n".join([before + begin, *found, last_line(rows), end + after])
+    return "\n".join([before + TABLE_BEGINS, *found, last_line(rows), TABLE_ENDS + after])
+
+
+def _around_table(page: Path) -> tuple[str, str]:
+    """What stands on a page before the table and behind it."""
+    before, begin, rest = documents.read_text(page).partition(TABLE_BEGINS)
+    _, end, after = rest.partition(TABLE_ENDS)
+    if not (begin and end):
+        raise InputError(f"{page}: has no place for the table: {TABLE_BEGINS} and {TABLE_ENDS}")
+    return before, after
 
 
 def markdown(rows: list[Finding]) -> str:

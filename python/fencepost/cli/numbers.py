@@ -10,6 +10,8 @@ from fencepost import arguments
 
 COUNT_MAX = arguments.COUNT_MAX
 TIME_NS_MAX = 1.8e16  # in picoseconds that is just within 64 bits
+SECONDS_MAX = 1e6  # eleven days
+JOBS_MAX = 4096  # processors of any machine
 SENSIBLE_MAX = 1e6  # help does not mention limits from here on
 _QUOTES = "'"  # which the parser puts around words
 

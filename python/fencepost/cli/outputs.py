@@ -15,6 +15,13 @@ from fencepost.documents import file_behind
 
 Outputs = Mapping[str, Path | None]
 
+# What names end with whose files are opened by what knows the format.
+FORMATS = frozenset({".json", ".jsonl", ".html", ".svg", ".csv", ".md", ".txt", ".toml", ".gz"})
+
+REPORT = "a report is HTML"
+
+BLOCK_BYTES = 4096  # of a file system
+
 
 def check(outputs: Outputs, inputs: Iterable[Path] = ()) -> None:
     """Refuses an output that is an input, or another output, or that cannot be written.
@@ -36,8 +43,14 @@ def check(outputs: Outputs, inputs: Iterable[Path] = ()) -> None:
 
 def check_svg(option: str, path: Path | None) -> None:
     """Refuses a picture whose name promises another format than the one we write."""
-    if path is not None and path.suffix.lower() != ".svg":
+    if path is not None and path.name and path.suffix.lower() != ".svg":
         raise InputError(f"{option} {path}: pictures are SVG; name it {path.with_suffix('.svg')}")
+
+
+def check_format(option: str, path: Path | None, suffix: str, what: str) -> None:
+    """Refuses a name that promises another format than what is written there."""
+    if path is not None and path.suffix.lower() in FORMATS - {suffix}:
+        raise InputError(f"{option} {path}: {what}; name it {path.with_suffix(suffix)}")
 
 
 def check_folder(option: str, path: Path | None) -> None:
@@ -48,8 +61,7 @@ def check_folder(option: str, path: Path | None) -> None:
         if path.exists() and not path.is_dir():
             raise InputError(f"{option} {path}: cannot be written: it is no folder")
         path.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix=".fencepost.", dir=path):
-            pass
+        _write_something(path, ".fencepost.")
     except OSError as error:
         raise InputError(f"{option} {path}: cannot be written: {error.strerror}") from error
 
@@ -77,10 +89,15 @@ def _try(option: str, path: Path) -> None:
         folder = target.parent
         while not folder.exists():
             folder = folder.parent
-        with tempfile.NamedTemporaryFile(prefix=f".{target.name}.", dir=folder):
-            pass
+        _write_something(folder, f".{target.name}.")
     except OSError as error:
         raise InputError(f"{option} {path}: cannot be written: {error.strerror}") from error
+
+
+def _write_something(folder: Path, prefix: str) -> None:
+    """On a full disk a file can be made, and nothing be written to it."""
+    with tempfile.NamedTemporaryFile(prefix=prefix, dir=folder, buffering=0) as file:
+        file.write(bytes(BLOCK_BYTES))
 
 
 def _is_same(path: Path, other: Path) -> bool:

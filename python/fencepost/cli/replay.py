@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from fencepost import (
     reliability,
     report,
     schemes,
+    scratch,
     table,
 )
 from fencepost._core import InputError
@@ -324,6 +324,7 @@ def _replay(
     inputs = [*(records or []), *map(machines.file_of, names)]
     inputs += outputs.executable(program) if program else []
     outputs.check({"--json": json_file, "--report": report_file}, inputs)
+    outputs.check_format("--report", report_file, ".html", outputs.REPORT)
     resolved = {machines.name_of(name): machines.resolve(name, chosen["set"]) for name in names}
     if len(resolved) < len(names):
         raise InputError(f"two machines have one name: {', '.join(names)}")
@@ -378,13 +379,15 @@ def schemes_of(listed: str | None) -> list[str] | None:
 def recorded(
     program: list[str] | None, records: list[Path] | None
 ) -> Iterator[list[tuple[str, Path]]]:
-    """The records with their names in results; one made on the fly is gone afterwards."""
+    """The records with their names in results; one made on the fly is gone afterwards.
+    If this process is killed before, the next that replays anything removes it."""
     if records is not None:
+        scratch.sweep()
         yield [(shown_name(record.name), record) for record in records]
         return
     assert program is not None
-    with tempfile.TemporaryDirectory(prefix="fencepost-") as folder:
-        path = Path(folder) / "record.fencepost"
+    with scratch.made() as folder:
+        path = folder / "record.fencepost"
         code = recording.record_to(path, [], program, is_temporary=True)
         if code > 0:  # the record itself says by which signal one ended
             console.warn(

@@ -22,9 +22,11 @@ def make_report(
     ] = None,
 ) -> None:
     """Make the report of a result again, and print its table."""
+    # A path without a name, as of a folder, is refused before a name is made of it.
+    document = documents.read_result(result)
     page = output or result.with_suffix(".html")
     outputs.check({"-o": page}, [result])
-    document = documents.read_result(result)
+    outputs.check_format("-o", page, ".html", outputs.REPORT)
     documents.write_whole(page, report.html(document))
     table.show(document, console.output(), console.messages())
 

@@ -18,6 +18,7 @@ from fencepost.runs import executors
 from fencepost.runs.axes import key_of
 
 SLICES_MAX = 10_000  # about a megabyte
+TRACE = (".pftrace", "the trace is binary, as Perfetto reads it")
 
 
 @app.command("timeline")
@@ -143,6 +144,7 @@ def make_timeline(
     }
     outputs.check_svg("--picture", picture)
     outputs.check({"-o": output, "--picture": picture}, [result, *(records or [])])
+    outputs.check_format("-o", output, *TRACE)
     document = documents.read_result(result)
     key = timeline.run_of(document, run)
     found = records or timeline.records_of(result, document)
@@ -186,6 +188,7 @@ def _follow_request(
         if value not in values:
             raise InputError(f"{option} {value}: it is {' or '.join(filter(None, values))}")
     outputs.check({"-o": output}, [machines.file_of(name)])
+    outputs.check_format("-o", output, *TRACE)
     machine = traffic.Machine(machines.name_of(name), machines.resolve(name, []))
     there = machine.resolved["fabric"].get("accelerators", [])
     if not there:

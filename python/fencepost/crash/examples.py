@@ -10,14 +10,13 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fencepost import documents
+from fencepost import documents, scratch
 from fencepost.crash.text import FAULTS
 from fencepost.tree import ROOT, WORKLOADS
 
@@ -375,8 +374,7 @@ def _with_table(text: str, rows: list[str]) -> str:
 
 def main(page: Path) -> int:
     """Explores everything and writes the table into `page`."""
-    with tempfile.TemporaryDirectory(prefix="fencepost-crash-") as name:
-        folder = Path(name)
+    with scratch.made() as folder:
         programs = build(folder)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             explored = pool.map(lambda example: _explore(example, programs, folder), EXAMPLES)

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fencepost_sim::config::Machine;
 use fencepost_sim::nearest::there_is_no;
@@ -20,6 +21,46 @@ pub type NamedMachine = (String, Machine);
 /// Does the work of a run that has this name; the text of a panic in it, if there was one. Whoever has the process's
 /// panics knows more of them.
 pub type Guard = fn(run: &str, work: &mut dyn FnMut()) -> Option<String>;
+
+/// How far the runs of a test are; from any thread.
+#[derive(Debug)]
+pub struct Progress {
+    runs: AtomicU64,
+    runs_in_all: AtomicU64,
+    is_cancelled: AtomicBool,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Progress {
+    /// Nothing has begun.
+    pub const fn new() -> Self {
+        Progress { runs: AtomicU64::new(0), runs_in_all: AtomicU64::new(0), is_cancelled: AtomicBool::new(false) }
+    }
+
+    /// Runs so far, and in all; zeros before the first begins.
+    pub fn runs(&self) -> (u64, u64) {
+        (self.runs.load(Ordering::Relaxed), self.runs_in_all.load(Ordering::Relaxed))
+    }
+
+    /// Makes the examination end after the present run.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Why a test was not examined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotExamined {
+    /// There is none of this name; the text names those that there are.
+    Unknown(String),
+    /// [`Progress::cancel`] has ended it.
+    Cancelled,
+}
 
 /// How a state that is not allowed can be seen again.
 #[derive(Clone, Debug, Serialize)]
@@ -97,14 +138,41 @@ pub fn names() -> Vec<String> {
 /// panics or does not come to its end is the error of its cell, and leaves the others whole.
 ///
 /// # Errors
-/// If there is no such test.
-pub fn examine(name: &str, machines: &[NamedMachine], seeds: Range<u64>, guard: Guard) -> Result<Finding, String> {
+/// If there is no such test, or `progress` was cancelled.
+pub fn examine(
+    name: &str,
+    machines: &[NamedMachine],
+    seeds: Range<u64>,
+    guard: Guard,
+    progress: &Progress,
+) -> Result<Finding, NotExamined> {
+    let runs = Runs { machines, seeds, guard, progress };
     if let Some(test) = published::processor_tests().into_iter().find(|test| test.id == name) {
-        return Ok(examine_processor(&test, machines, seeds, guard));
+        return examine_processor(&test, &runs);
     }
     let test = published::fabric_tests().into_iter().find(|test| test.id == name);
-    let test = test.ok_or_else(|| there_is_no("litmus test", name, &names()))?;
-    Ok(examine_fabric(&test, machines, seeds, guard))
+    let test = test.ok_or_else(|| NotExamined::Unknown(there_is_no("litmus test", name, &names())))?;
+    examine_fabric(&test, &runs)
+}
+
+/// The runs of a test.
+struct Runs<'a> {
+    machines: &'a [NamedMachine],
+    seeds: Range<u64>,
+    guard: Guard,
+    progress: &'a Progress,
+}
+
+impl Runs<'_> {
+    /// Every machine with every scheme that it can run.
+    fn pairs(&self) -> Vec<(&str, &Machine, Scheme)> {
+        let schemes = self.machines.iter().flat_map(|named| Scheme::ALL.map(|scheme| (named, scheme)));
+        let possible = schemes.filter(|((_, machine), scheme)| machine.topology().check_scheme(*scheme).is_ok());
+        let pairs: Vec<_> = possible.map(|((name, machine), scheme)| (name.as_str(), machine, scheme)).collect();
+        let runs_in_all = pairs.len() as u64 * (self.seeds.end - self.seeds.start);
+        self.progress.runs_in_all.store(runs_in_all, Ordering::Relaxed);
+        pairs
+    }
 }
 
 /// What the runs under one scheme on one machine have left so far.
@@ -131,27 +199,31 @@ impl Tally {
         Tally { cell, left: BTreeMap::new() }
     }
 
-    /// Makes the runs of `id` with these seeds, until one fails.
+    /// Makes the runs of `id` with all seeds, until one fails.
     fn run<T>(
         &mut self,
         id: &str,
-        seeds: Range<u64>,
-        guard: Guard,
+        runs: &Runs<'_>,
         run: impl Fn(u64) -> Result<T, String>,
         mut count: impl FnMut(&mut Tally, u64, T),
-    ) {
-        for seed in seeds {
+    ) -> Result<(), NotExamined> {
+        for seed in runs.seeds.clone() {
+            if runs.progress.is_cancelled.load(Ordering::Relaxed) {
+                return Err(NotExamined::Cancelled);
+            }
             let name = format!("{id} on {} under {}, seed {seed}", self.cell.machine, self.cell.scheme);
             let mut outcome = None;
-            let panic = guard(&name, &mut || outcome = Some(run(seed)));
+            let panic = (runs.guard)(&name, &mut || outcome = Some(run(seed)));
+            runs.progress.runs.fetch_add(1, Ordering::Relaxed);
             match outcome.unwrap_or_else(|| Err(panic.expect("work that does not end panics"))) {
                 Ok(run) => count(self, seed, run),
                 Err(error) => {
                     self.cell.error = Some(format!("{name}: {error}"));
-                    return;
+                    break;
                 }
             }
         }
+        Ok(())
     }
 
     /// Says of each state how it is written, whether it is asked for, and whether it may be.
@@ -168,27 +240,20 @@ impl Tally {
     }
 }
 
-/// Every machine with every scheme that it can run.
-fn pairs(machines: &[NamedMachine]) -> impl Iterator<Item = (&str, &Machine, Scheme)> {
-    let schemes = machines.iter().flat_map(|named| Scheme::ALL.map(|scheme| (named, scheme)));
-    let possible = schemes.filter(|((_, machine), scheme)| machine.topology().check_scheme(*scheme).is_ok());
-    possible.map(|((name, machine), scheme)| (name.as_str(), machine, scheme))
-}
-
-fn examine_processor(test: &LitmusTest, machines: &[NamedMachine], seeds: Range<u64>, guard: Guard) -> Finding {
+fn examine_processor(test: &LitmusTest, runs: &Runs<'_>) -> Result<Finding, NotExamined> {
     let allowed = model::states(test);
     let mut left = BTreeSet::new();
     let mut cells = Vec::new();
-    for (name, machine, scheme) in pairs(machines) {
+    for (name, machine, scheme) in runs.pairs() {
         let mut tally = Tally::new(name, scheme);
         let run = |seed| run(test, machine, scheme, seed);
-        tally.run(&test.id, seeds.clone(), guard, run, |tally, seed, run| {
+        tally.run(&test.id, runs, run, |tally, seed, run| {
             *(if run.is_judged { &mut tally.cell.judged } else { &mut tally.cell.not_judged }) += 1;
             tally.cell.cuts += run.cuts;
             for (state, time) in run.states {
                 tally.left.entry(state).or_insert((seed, Some(time.as_ps())));
             }
-        });
+        })?;
         let (cell, states) = tally.finish(|state| {
             let is_asked_for = test.query.holds(state);
             (test.display(state), is_asked_for, allowed.contains(state) && (test.is_allowed || !is_asked_for))
@@ -198,7 +263,7 @@ fn examine_processor(test: &LitmusTest, machines: &[NamedMachine], seeds: Range<
     }
     let model_agrees = allowed.iter().any(|state| test.query.holds(state)) == test.is_allowed
         && test.published_states.is_none_or(|published| published == allowed.len());
-    Finding {
+    Ok(Finding {
         id: test.id.clone(),
         isa: if test.isa == Isa::X86 { "x86-64" } else { "arm64" }.into(),
         text: test.text.clone(),
@@ -211,17 +276,18 @@ fn examine_processor(test: &LitmusTest, machines: &[NamedMachine], seeds: Range<
         never_left: allowed.difference(&left).map(|state| test.display(state)).collect(),
         holds: model_agrees && do_hold(&cells),
         cells,
-    }
+    })
 }
 
-fn examine_fabric(test: &FabricTest, machines: &[NamedMachine], seeds: Range<u64>, guard: Guard) -> Finding {
+fn examine_fabric(test: &FabricTest, runs: &Runs<'_>) -> Result<Finding, NotExamined> {
     let allowed = test.readable();
     let mut left = BTreeSet::new();
     let mut cells = Vec::new();
-    for (name, machine, scheme) in pairs(machines).filter(|_| test.can_be_run()) {
+    let pairs = if test.can_be_run() { runs.pairs() } else { Vec::new() };
+    for (name, machine, scheme) in pairs {
         let mut tally = Tally::new(name, scheme);
         let run = |seed| test.run(machine, scheme, seed);
-        tally.run(&test.id, seeds.clone(), guard, run, |tally, seed, run| {
+        tally.run(&test.id, runs, run, |tally, seed, run| {
             tally.cell.judged += 1;
             tally.cell.cuts += run.cuts;
             tally.cell.dirty_shutdowns += run.dirty_shutdowns;
@@ -232,7 +298,7 @@ fn examine_fabric(test: &FabricTest, machines: &[NamedMachine], seeds: Range<u64
             for state in run.read {
                 tally.left.entry(state).or_insert((seed, None));
             }
-        });
+        })?;
         let (cell, states) =
             tally.finish(|state| (test.display(state), allowed.contains(state), allowed.contains(state)));
         left.extend(states);
@@ -240,7 +306,7 @@ fn examine_fabric(test: &FabricTest, machines: &[NamedMachine], seeds: Range<u64
     }
     let never_left = if cells.is_empty() { BTreeSet::new() } else { &allowed - &left };
     let model_agrees = allowed == test.published;
-    Finding {
+    Ok(Finding {
         id: test.id.clone(),
         isa: "fabric".into(),
         text: test.text.clone(),
@@ -253,7 +319,7 @@ fn examine_fabric(test: &FabricTest, machines: &[NamedMachine], seeds: Range<u64
         never_left: never_left.iter().map(|state| test.display(state)).collect(),
         holds: model_agrees && do_hold(&cells),
         cells,
-    }
+    })
 }
 
 fn do_hold(cells: &[Cell]) -> bool {

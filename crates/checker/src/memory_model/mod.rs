@@ -25,6 +25,6 @@ mod variation;
 pub use condition::Condition;
 pub use cxl0::{FabricOperation, FabricTest, Node};
 pub use fabric_run::FabricRun;
-pub use findings::{Cell, Finding, Guard, NamedMachine, Offence, examine, names};
+pub use findings::{Cell, Finding, Guard, NamedMachine, NotExamined, Offence, Progress, examine, names};
 pub use litmus_test::{Isa, LitmusTest, NvmState};
 pub use run::{Run, run};

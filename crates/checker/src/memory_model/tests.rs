@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use fencepost_sim::config::{Machine, SourceText};
 
 use super::fabrics::FABRICS;
-use super::{Finding, Guard, NamedMachine, examine, names};
+use super::{Finding, Guard, NamedMachine, NotExamined, Progress, examine, names};
 
 /// A machine that ships, by name.
 fn shipped(name: &str) -> Option<SourceText> {
@@ -33,6 +33,11 @@ fn plainly(_: &str, work: &mut dyn FnMut()) -> Option<String> {
     None
 }
 
+/// What was found about one test.
+fn examined(name: &str, machines: &[NamedMachine], seeds: std::ops::Range<u64>, guard: Guard) -> Finding {
+    examine(name, machines, seeds, guard, &Progress::default()).unwrap_or_else(|error| panic!("{error:?}"))
+}
+
 /// What was found about every test, on two threads.
 fn findings(selected: &[&str], seeds: std::ops::Range<u64>) -> Vec<Finding> {
     let machines = machines(selected);
@@ -41,8 +46,7 @@ fn findings(selected: &[&str], seeds: std::ops::Range<u64>) -> Vec<Finding> {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(name) = { open.lock().expect("nobody panics with it").pop() } {
-                    let finding =
-                        examine(&name, &machines, seeds.clone(), plainly).unwrap_or_else(|error| panic!("{error}"));
+                    let finding = examined(&name, &machines, seeds.clone(), plainly);
                     found.lock().expect("nobody panics with it").push(finding);
                 }
             });
@@ -73,7 +77,7 @@ fn no_forbidden_state_is_left_behind_a_tree_of_switches() {
 
 #[test]
 fn a_run_with_the_same_seed_leaves_the_same_states() {
-    let once = || examine("px86-13", &machines(&["switch"]), 3..4, plainly).unwrap_or_else(|error| panic!("{error}"));
+    let once = || examined("px86-13", &machines(&["switch"]), 3..4, plainly);
     let (first, second) = (once(), once());
     assert_eq!(format!("{first:?}"), format!("{second:?}"));
 }
@@ -84,7 +88,7 @@ fn a_run_that_fails_leaves_the_others_whole_and_no_test_holds_with_it() {
         let fails = run == "px86-05 on switch under pb, seed 1";
         if fails { Some("it fails".into()) } else { plainly(run, work) }
     };
-    let finding = examine("px86-05", &machines(&["switch"]), 0..3, guard).unwrap_or_else(|error| panic!("{error}"));
+    let finding = examined("px86-05", &machines(&["switch"]), 0..3, guard);
     let judged: Vec<u64> = finding.cells.iter().map(|cell| cell.judged).collect();
     assert_eq!(judged, [3, 1, 3, 3]);
     let errors: Vec<&str> = finding.cells.iter().filter_map(|cell| cell.error.as_deref()).collect();
@@ -94,9 +98,25 @@ fn a_run_that_fails_leaves_the_others_whole_and_no_test_holds_with_it() {
 
 #[test]
 fn a_test_that_is_not_there_is_named() {
-    let error = examine("px86-99", &[], 0..1, plainly).expect_err("there is no such test");
+    let error = examine("px86-99", &[], 0..1, plainly, &Progress::default()).expect_err("there is no such test");
+    let NotExamined::Unknown(error) = error else { panic!("nobody has cancelled it") };
     assert!(
         error.starts_with("there is no litmus test `px86-99`; did you mean `px86-09`? There are: px86-01, "),
         "{error}"
     );
+}
+
+#[test]
+fn runs_are_counted_and_none_begins_once_it_is_cancelled() {
+    static PROGRESS: Progress = Progress::new();
+    let guard: Guard = |run, work| {
+        if run == "px86-05 on switch under pb, seed 1" {
+            PROGRESS.cancel();
+        }
+        plainly(run, work)
+    };
+    let ended = examine("px86-05", &machines(&["switch"]), 0..3, guard, &PROGRESS).map(|finding| finding.id);
+    assert_eq!(ended, Err(NotExamined::Cancelled));
+    // Three under nopb, then two under pb; each of four schemes has three.
+    assert_eq!(PROGRESS.runs(), (5, 12));
 }

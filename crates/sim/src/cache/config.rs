@@ -10,7 +10,7 @@ use fencepost_isa::micro_op::{Flush, Reach};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields)]
 pub struct CacheConfig {
-    /// Size in KiB.
+    /// Size in KiB: at most 2048 of a first level, 65,536 of another that is not shared.
     #[garde(range(min = 1, max = 1_048_576))]
     #[schemars(range(min = 1, max = 1_048_576))]
     pub size_kib: u32,

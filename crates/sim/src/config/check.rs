@@ -120,7 +120,7 @@ impl Faults {
                 };
                 // Written this way, not-a-number is out of range too.
                 if !(value >= *minimum && value <= *maximum) {
-                    let message = format!("{value} is out of range: {minimum} to {maximum} is allowed");
+                    let message = format!("{} is out of range: {minimum} to {maximum} is allowed", node.describe());
                     self.add(node.origin, path, message);
                 }
             }

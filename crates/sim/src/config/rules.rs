@@ -19,6 +19,11 @@ use fencepost_kernel::line::LINE_BYTES;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
+/// No first level is larger; HP's PA-8700 had 1.5 MiB for data, the largest there was.
+const FIRST_LEVEL_KIB_MAX: u32 = 2 << 10;
+/// No level that a core has alone is larger; IBM's Telum II has 36 MiB, the largest there is.
+const PRIVATE_LEVEL_KIB_MAX: u32 = 64 << 10;
+
 /// Sockets divide the cores, and a link joins them.
 pub(super) fn check_sockets(
     machine: &Node,
@@ -73,6 +78,10 @@ pub(super) fn check_caches(
         if let Some(message) = unfit(lines, u64::from(config.ways), "lines") {
             fault_at_uppermost(machine, &["cache", level], ["ways", "size_kib"], message, faults);
         }
+        if let Some(message) = unfit_size(level, config) {
+            let origin = machine.origin_of(&["cache", level, "size_kib"]);
+            faults.add(origin, format!("{key}.size_kib"), message);
+        }
         match level_number(level) {
             None => {
                 let message = format!("{level:?} is no level; levels are l1i, l1d, then l2, l3 and so on up to l9");
@@ -90,6 +99,17 @@ pub(super) fn check_caches(
         }
     }
     check_sharing(machine, core, cache, faults);
+}
+
+/// Why no machine has a cache of that size there: with one for each core, it would take minutes to make them.
+fn unfit_size(level: &str, config: &CacheConfig) -> Option<String> {
+    let (kind, size_kib_max) = match level_number(level) {
+        Some(1) => ("a first level", FIRST_LEVEL_KIB_MAX),
+        _ if !config.shared => ("a level of each core", PRIVATE_LEVEL_KIB_MAX),
+        _ => return None,
+    };
+    let size_kib = config.size_kib;
+    (size_kib > size_kib_max).then(|| format!("{size_kib} is out of range: {kind} has at most {size_kib_max} KiB"))
 }
 
 /// Below a shared level all levels are shared, and the last one keeps the directory.

@@ -176,11 +176,17 @@ impl Node {
             Value::Array(_) => "a list".to_owned(),
             Value::Text(text) => format!("{text:?}"),
             Value::Integer(integer) => integer.to_string(),
-            Value::Float(float) => float.to_string(),
+            Value::Float(float) => shown(*float),
             Value::Boolean(boolean) => boolean.to_string(),
             Value::Foreign(text) => text.clone(),
         }
     }
+}
+
+/// A number as one would write it: not with hundreds of digits.
+pub(super) fn shown(number: f64) -> String {
+    let is_plain = number == 0.0 || (1e-6..1e16).contains(&number.abs()) || !number.is_finite();
+    if is_plain { number.to_string() } else { format!("{number:e}") }
 }
 
 /// Turns spans of a text into lines.

@@ -77,6 +77,8 @@ fn numbers_out_of_range_say_the_range() {
         ("[core]\nclock_ghz = 40", "mine.toml:4: core.clock_ghz: 40 is out of range: 0.1 to 10 is allowed"),
         ("[link]\nlatency_ns = -1.0", "mine.toml:4: link.latency_ns: -1 is out of range: 0 to 100000 is allowed"),
         ("[link]\nlatency_ns = nan", "mine.toml:4: link.latency_ns: NaN is out of range: 0 to 100000 is allowed"),
+        ("[link]\nlatency_ns = 1e308", "mine.toml:4: link.latency_ns: 1e308 is out of range: 0 to 100000 is allowed"),
+        ("[core]\nrob_entries = 1e308", "mine.toml:4: core.rob_entries: 1e308 is not an integer from 16 to 4096"),
         ("[pm]\nread_ns = inf", "mine.toml:4: pm.read_ns: inf is out of range: 0.001 to 1000000 is allowed"),
         (
             "[pm]\nbanks = 99999999999999999999",
@@ -150,6 +152,10 @@ fn impossible_combinations_are_refused() {
             "mine.toml:4: cache.l1d.size_kib: 384 lines in sets of 8 are 48 sets, not a power of two",
         ),
         ("[tlb]\nentries = 62", "mine.toml:4: tlb.entries: 62 entries cannot be divided into sets of 4"),
+        (
+            "[cache.l1d]\nsize_kib = 1048576",
+            "mine.toml:4: cache.l1d.size_kib: 1048576 is out of range: a first level has at most 2048 KiB",
+        ),
         (
             "[cache.l1d]\nshared = true",
             "mine.toml:4: cache.l1d.shared: true cannot be: first levels are private to their core",

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from fencepost.cli.numbers import JOBS_MAX
+
 Mutant = Annotated[
     str | None,
     typer.Option(metavar="NAME|all", help="Kill a broken variant; show how. See --list."),
@@ -15,7 +17,11 @@ ListAll = Annotated[
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "-j", "--jobs", min=1, help="Processors to use at once (default: all); counts stay."
+        "-j",
+        "--jobs",
+        min=1,
+        max=JOBS_MAX,
+        help="Processors to use at once (default: all); counts stay.",
     ),
 ]
 JsonFile = Annotated[

@@ -1,11 +1,9 @@
 """The same program, recorded and replayed on a machine: one region of interest for each point."""
 
-import tempfile
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from fencepost import api
+from fencepost import api, scratch
 from fencepost._core import InputError
 from fencepost.measure.persist import measurement
 from fencepost.measure.persist.interval import Estimate
@@ -51,9 +49,9 @@ def _replay(machine: api.Machine, scheme: str) -> list[tuple[Point, float]]:
     output = measurement.read(measurement.run(ROUNDS.arguments()))
     arena = int(output.said["arena"], 16)
     pm = f"range:{arena:#x}-{arena + ARENA_BYTES_MAX:#x}"
-    with tempfile.TemporaryDirectory(prefix="fencepost-measure-") as name:
-        record = Path(name) / "persist.fencepost"
-        record_alike(record, measurement.PROGRAM, ROUNDS.arguments(), Path(name))
+    with scratch.made() as folder:
+        record = folder / "persist.fencepost"
+        record_alike(record, measurement.PROGRAM, ROUNDS.arguments(), folder)
         result = api.compare(machine, record, schemes=[scheme], pm=[pm])
     [run] = result.runs
     if "error" in run:

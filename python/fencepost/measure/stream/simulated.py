@@ -1,13 +1,11 @@
 """The same program, recorded and replayed on a machine: a region of interest for each kernel."""
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from fencepost import _core, api
+from fencepost import _core, api, scratch
 from fencepost._core import InputError
 from fencepost.measure.stream import program
 from fencepost.measure.stream.cache_sizes import Caches
@@ -165,9 +163,9 @@ def _rates(simulation: Simulation, point: Point) -> dict[str, float]:
     """GB/s of each kernel, once what it meets is warm."""
     machine, elements = simulation.machine, simulation.elements
     words = program.arguments(point, Place(()), [], elements, REPETITIONS)
-    with tempfile.TemporaryDirectory(prefix="fencepost-measure-") as name:
-        record = Path(name) / "stream.fencepost"
-        record_alike(record, program.PROGRAM, words, Path(name))
+    with scratch.made() as folder:
+        record = folder / "stream.fencepost"
+        record_alike(record, program.PROGRAM, words, folder)
         where = _where(simulation, point)
         found = api.compare(machine, record, schemes=[simulation.scheme], **where)
     [run] = found.runs

@@ -6,12 +6,11 @@ import random
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fencepost import recording
+from fencepost import recording, scratch
 from fencepost._core import InputError
 from fencepost.recordings import ENVIRONMENT
 from fencepost.studies.type2.reclaim import ycsb
@@ -36,8 +35,8 @@ def record(
         raise InputError(f"{PROGRAM} is missing; type: {TO_BUILD}")
     chance = random.Random(records)
     load = (request for number in range(records) for request in ycsb.insert(number, chance))
-    with tempfile.TemporaryDirectory() as folder:
-        address = Path(folder) / "s"
+    with scratch.made() as folder:
+        address = folder / "s"
         recorder = _started(server, address, path, region)
         with recorder, _connected(address, recorder) as client:
             _pipelined(client, load)
