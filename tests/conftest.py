@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import signal
 import subprocess
 import time
@@ -27,6 +28,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# The line editor that pytest loads sets them, and commands would break their lines by them.
+for name in ("COLUMNS", "LINES"):
+    os.environ.pop(name, None)
 
 _FIXTURE = json.loads((ROOT / "tests" / "fixtures" / "result.json").read_text())
 
