@@ -116,6 +116,8 @@ def _serve(requests: socket.socket) -> list[str] | None:
 
 
 def _serve_commands() -> int:
+    for name in ("COLUMNS", "LINES"):  # of the line editor
+        os.environ.pop(name, None)
     from fencepost import cli, start
 
     for module in pkgutil.walk_packages(cli.__path__, "fencepost.cli."):
