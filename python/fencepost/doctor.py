@@ -120,19 +120,20 @@ def _what_recording_lacks() -> str:
 
 
 def _further_programs() -> Iterator[Finding]:
-    for name, purpose, path in (
-        ("example programs", "fencepost demo", WORKLOADS / "fft"),
-        ("channel library", "fencepost channel", CHANNEL / "libfencepost_channel.so"),
+    for name, purpose, path, target in (
+        ("example programs", "fencepost demo", WORKLOADS / "fft", "workloads"),
+        ("channel library", "fencepost channel", CHANNEL / "libfencepost_channel.so", "channel"),
     ):
         is_here = path.exists()
         detail = "built" if is_here else f"{path} is missing"
-        yield _finding(MAIN, name, purpose, detail, "" if is_here else _again())
+        yield _finding(MAIN, name, purpose, detail, "" if is_here else _first_need(target))
     emulator, plugin = shutil.which("qemu-aarch64"), RECORDER / "lib/libfencepost-recorder-qemu.so"
     purpose, install = "fencepost record: AArch64 programs", "sudo apt-get install qemu-user"
     if emulator is None:
         yield _finding(MAIN, "QEMU", purpose, "missing", install)
     elif not plugin.exists():
-        yield _finding(MAIN, "QEMU", purpose, f"{plugin} is missing", _again())
+        remedy = _first_need("recorder-aarch64")
+        yield _finding(MAIN, "QEMU", purpose, f"{plugin} is missing", remedy)
     else:
         version = re.search(r"version ([\d.]+)", _said([emulator, "--version"]))
         detail = f"{emulator} {version[1] if version else 'of unknown version'}"
@@ -233,6 +234,11 @@ def _said(command: list[str]) -> str:
 def _again() -> str:
     """How what belongs to Fencepost itself is had."""
     return "make setup" if is_clone() else "pip install --force-reinstall fencepost"
+
+
+def _first_need(target: str) -> str:
+    """How what a clone builds when it is first needed is had now."""
+    return f"make {target}" if is_clone() else _again()
 
 
 def _finding(

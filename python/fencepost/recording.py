@@ -14,7 +14,7 @@ from fencepost.interruptions import held, signal_of, uninstall
 from fencepost.tree import RECORDER, TO_BUILD
 
 LAUNCHER = RECORDER / "fencepost-record"
-ELF_MACHINE, AARCH64 = 18, b"\xb7\x00"  # of the ELF header, in any byte order that we record
+ELF_MACHINE, AARCH64 = 18, b"\xb7\x00"  # offset and value in a little-endian ELF header
 OUR_FAILURE = 125
 TIME_TO_END_S = 10  # of a program that got a signal which is not always an end
 PARTIAL_SUFFIX = ".partial"  # of a record that is not sealed yet
@@ -113,9 +113,11 @@ def _end(recorder: subprocess.Popen[bytes], how: signal.Signals) -> None:
 
 def _emulator_for(name: str) -> None:
     """Builds what records AArch64 programs, if this is one."""
-    found = shutil.which(name)
+    path = Path(shutil.which(name) or name)
+    if not path.is_file():
+        return
     try:
-        with Path(found or name).open("rb") as program:
+        with path.open("rb") as program:
             head = program.read(ELF_MACHINE + 2)
     except OSError:
         return

@@ -81,14 +81,11 @@ def work(lab: Lab, service: _core.Service, compressor: str) -> Work:
     contents = b"".join(pages)
     file = lab.folder / f"pages-{hashlib.sha256(contents).hexdigest()[:12]}.bin"
     documents.write_whole(file, contents)
-    binary = WORKLOADS / "page_work"
-    if not binary.exists() and not (WORKLOADS / "fft").exists():
-        needed(WORKLOADS / "fft")
-    if not binary.exists():
-        raise InputError(
-            f"{binary} is missing: it needs liblz4-dev, liblzo2-dev, libzstd-dev and "
-            "libxxhash-dev; type: make setup"
-        )
+    try:
+        binary = needed(WORKLOADS / "page_work")
+    except InputError as error:
+        needs = "liblz4-dev, liblzo2-dev, libzstd-dev and libxxhash-dev"
+        raise InputError(f"{error}; it needs {needs}") from None
     folder = lab.folder / "records" / f"page_work-{file.stem}-{compressor}"
     folder.mkdir(parents=True, exist_ok=True)
     arguments = [str(file.resolve()), compressor]
