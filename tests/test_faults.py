@@ -125,7 +125,8 @@ def test_a_panic_in_all_of_a_litmus_test_leaves_the_other_tests_whole(
     monkeypatch.setattr(_core, "litmus_tests", lambda: ["px86-01", "px86-02"])
     provoke("px86-02")
     page = tmp_path / "page.md"
-    page.write_text("text")
+    text = "<!-- table of fencepost litmus -->\nheld\n<!-- end of the table -->\n"
+    page.write_text(text)
     options = ["--machine", "switch", "--variations", "1", "--quiet"]
     assert main(["litmus", *options]) == FAULT
     printed = capsys.readouterr().out.splitlines()
@@ -134,7 +135,7 @@ def test_a_panic_in_all_of_a_litmus_test_leaves_the_other_tests_whole(
     # What a fault has left holes in is not published.
     assert main(["litmus", *options, "--docs", str(page)]) == FAULT
     assert f"{page} stays as it is" in capsys.readouterr().err.splitlines()
-    assert page.read_text() == "text"
+    assert page.read_text() == text
 
 
 def test_a_panic_in_one_replay_leaves_those_of_other_schemes_whole(

@@ -194,7 +194,7 @@ def explore_once(
         check=True,
     )
     as_c = Program(row)
-    model = json.loads(_core.litmus_examine(test, [], 0, 1))
+    model = json.loads(_core.litmus_examine(test, [], 0, 1, _core.LitmusProgress()))
     assert model["model_agrees"]
     return Left(
         {as_c.state(image.read_bytes()) for image in images.iterdir()}, set(model["states"])
