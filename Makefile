@@ -72,12 +72,11 @@ fetch-engine:
 	@touch $@
 
 CORE_SOURCES = $(shell find $(filter-out crates/channel,$(wildcard crates/*)) -name '*.rs' -o -name Cargo.toml) \
-	Cargo.toml Cargo.lock pyproject.toml python/data/scripts/fencepost
+	Cargo.toml Cargo.lock pyproject.toml
 
-# Pip says where the package is, and has maturin build what is compiled.
+# Maturin builds what is compiled.
 $(STAMPS)/core: $(CORE_SOURCES) .venv/stamps/python
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check \
-		--no-index --no-deps --no-build-isolation --editable .
+	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
 RECORDER_SOURCES = $(shell find recorder -type f)

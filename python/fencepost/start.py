@@ -2,8 +2,7 @@
 
 Importing the rest takes tenths of a second, in which Python's own answer to Ctrl-C is a traceback
 from whatever was being imported. So the first thing is done with what is built into Python: the
-modules `signal` and `os` are imported themselves. Where the script of the command is run, it has
-let Ctrl-C end the process already, without a word.
+modules `signal` and `os` are imported themselves.
 """
 
 import _signal  # type: ignore[import-not-found]
@@ -21,7 +20,7 @@ def end_at_once(number: int, frame: object) -> None:
 
 
 # Where it is ignored, it stays so for a moment, and is known to have been.
-if _signal.getsignal(_signal.SIGINT) in (_signal.default_int_handler, _signal.SIG_DFL):
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, end_at_once)
 
 import sys  # noqa: E402
