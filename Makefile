@@ -150,10 +150,10 @@ test: setup-tests
 REPORTS = build/tests
 TIMED = tests/timed $(REPORTS)/$@
 
-# The simulator that all tests run, with assertions and checks for overflow, and a package that has it.
+# The simulator that all tests run, with assertions and checks for overflow, and a package that has it. It is compiled with what tests of Rust add, and so once.
 checked:
 	@mkdir -p $(REPORTS)
-	@MAKEFLAGS= $(TIMED) cargo build --quiet --locked --package fencepost-python
+	@MAKEFLAGS= $(TIMED) cargo build --quiet --locked --package fencepost-python --package fencepost-kernel --features fencepost-kernel/test-protocol
 	@rm -rf build/checked && mkdir -p build/checked/fencepost
 	@ln -s $(addprefix $(CURDIR)/,$(filter-out %.so,$(wildcard python/fencepost/*))) build/checked/fencepost
 	@cp target/debug/lib_core.so build/checked/fencepost/_core.abi3.so
