@@ -14,7 +14,7 @@ import typer
 from fencepost import _core, figures
 from fencepost.cli import main
 from fencepost.cli.application import COMMANDS, app, load
-from installed import FENCEPOST, ROOT, on_terminal
+from installed import FENCEPOST, on_terminal
 
 # Prints the modules and the commands that are there when one command is asked for, for each in a
 # process of its own.
@@ -89,14 +89,6 @@ def test_an_interrupt_ends_the_command_while_it_is_imported(module):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "fencepost: interrupted\n"
-
-
-@pytest.mark.parametrize("module", ["fencepost", "fencepost.start"])
-def test_an_interrupt_before_anything_of_ours_is_imported_ends_the_process_without_a_word(module):
-    script = ROOT / "python" / "data" / "scripts" / "fencepost"
-    command = [sys.executable, "-I", "-c", INTERRUPTED, module, script, "machine", "list"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 @pytest.mark.parametrize("path", ["", ".", "/", "folder"])

@@ -3,6 +3,7 @@
 
 mod fair_queueing;
 mod persistent;
+#[cfg(feature = "test-protocol")]
 mod second_protocol;
 mod volatile;
 
