@@ -159,7 +159,7 @@ checked:
 	@cp target/debug/lib_core.so build/checked/fencepost/_core.abi3.so
 
 # Files go to workers, those that took long first; tests wait as well as compute, so there is one worker more than processors.
-WORKERS = $(shell expr $$(nproc) + 1)
+WORKERS = $(shell n=$$(nproc); expr $$(( n < 4 ? n : 4 )) + 1)
 PYTEST = PYTHONPATH=$(CURDIR)/build/checked $(TIMED) $(BIN)/pytest --junitxml=$(REPORTS)/$@.xml --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Random cases are few: `cargo test` has more. MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
