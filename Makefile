@@ -56,6 +56,7 @@ fetch:
 # Of other systems' crates nothing.
 fetch-rust:
 	cargo fetch --quiet --locked --target $(HOST)
+	cargo fetch --quiet --locked --target $(HOST) --manifest-path fuzz/Cargo.toml
 
 fetch-engine:
 	cargo fetch --quiet --locked --target $(HOST) --manifest-path recorder/engine/Cargo.toml
@@ -155,12 +156,12 @@ checked:
 	@mkdir -p $(REPORTS)
 	@MAKEFLAGS= $(TIMED) cargo build --quiet --locked --package fencepost-python
 	@rm -rf build/checked && mkdir -p build/checked/fencepost
-	@ln -s $(addprefix $(CURDIR)/,$(filter-out %.so,$(wildcard python/fencepost/*))) build/checked/fencepost
+	@ln -s $(addprefix ../../../,$(filter-out %.so,$(wildcard python/fencepost/*))) build/checked/fencepost
 	@cp target/debug/lib_core.so build/checked/fencepost/_core.abi3.so
 
-# Files go to workers, those that took long first; tests wait as well as compute, so there is one worker more than processors.
+# Files go to workers, those that took long first; tests wait as well as compute, so there is one worker more than processors, up to five.
 WORKERS = $(shell n=$$(nproc); expr $$(( n < 4 ? n : 4 )) + 1)
-PYTEST = PYTHONPATH=$(CURDIR)/build/checked $(TIMED) $(BIN)/pytest --junitxml=$(REPORTS)/$@.xml --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST = PYTHONPATH="$(CURDIR)/build/checked" $(TIMED) $(BIN)/pytest --junitxml=$(REPORTS)/$@.xml --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 # Random cases are few: `cargo test` has more. MAKEFLAGS: cargo would look for make's job server, which is not handed on to it. Examples are looked at by clippy; there are no documentation tests.
 rust-tests:

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -124,6 +125,11 @@ def _is_done(step: Step) -> bool:
     return asked.returncode == 0
 
 
+def _is_wanted(step: Step, groups: Sequence[str]) -> bool:
+    """In a group that is asked for, or built at a command's first need before: it may be old."""
+    return step.group in groups or (step in STEPS and (ROOT / step.target).is_file())
+
+
 def _announce(steps: list[Step], group: str) -> None:
     """What it will take, and what is missing; ends where it cannot be done."""
     required = system.missing("required")
@@ -148,7 +154,7 @@ def _announce(steps: list[Step], group: str) -> None:
     if complaints:
         raise SystemExit(1)
     if optional:
-        _say(f"some tests will be skipped; to have them all, type: {system.to_install(optional)}")
+        _say(f"some tests will be skipped; to have them all, {system.to_install(optional)}")
 
 
 def _say(line: str) -> None:
@@ -216,15 +222,20 @@ def main(words: list[str]) -> int:
     wanted = GROUPS[: GROUPS.index(group) + 1]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupted)
-    LOGS.mkdir(parents=True, exist_ok=True)
-    with (LOGS / "lock").open("w") as lock:
+    try:
+        LOGS.mkdir(parents=True, exist_ok=True)
+        lock = (LOGS / "lock").open("w")
+    except OSError as error:
+        _say(f"{error.filename}: {error.strerror}; this clone has to be yours: it is built in it")
+        return 1
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             _say("waits for another set-up of this clone")
             fcntl.flock(lock, fcntl.LOCK_EX)
         known = FETCHED if "--fetch" in options else STEPS
-        steps = [step for step in known if step.group in wanted and not _is_done(step)]
+        steps = [step for step in known if _is_wanted(step, wanted) and not _is_done(step)]
         _announce(steps, group)
         started = time.monotonic()
         try:

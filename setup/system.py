@@ -29,7 +29,7 @@ SYSTEMS = {
 
 def missing(need: str) -> list[str]:
     """The packages of that need which are not here, by their names on this system."""
-    column, _ = SYSTEMS[_system()]
+    column, _ = SYSTEMS[_system() or "debian"]
     rows = (line.split(maxsplit=5) for line in PACKAGES.read_text(encoding="utf-8").splitlines())
     wanted = [row for row in rows if row and row[0] == need]
     names = [row[column] for row in wanted if not _is_here(row[4])]
@@ -37,8 +37,9 @@ def missing(need: str) -> list[str]:
 
 
 def to_install(packages: list[str]) -> str:
-    """What a user types for them."""
-    return f"sudo {SYSTEMS[_system()][1]} {' '.join(packages)}"
+    """What a user types for them; on other systems, what Debian calls them."""
+    system, names = _system(), " ".join(packages)
+    return f"type: sudo {SYSTEMS[system][1]} {names}" if system else f"install: {names}"
 
 
 def may_install() -> bool:
@@ -68,7 +69,7 @@ def install(packages: list[str], log: BinaryIO) -> None:
 def complaints() -> list[str]:
     """A line for each kind of thing that is required and not here."""
     packages = missing("required")
-    said = [f"something required is missing; type: {to_install(packages)}"] if packages else []
+    said = [f"something required is missing; {to_install(packages)}"] if packages else []
     if sys.version_info < PYTHON_WANTED:
         wanted = ".".join(map(str, PYTHON_WANTED))
         said.append(
@@ -92,16 +93,19 @@ def _of_rust() -> list[str]:
     if version and tuple(map(int, version.groups())) >= RUST_WANTED:
         return []
     found = version[0] if version else "unknown"
-    return [f"Rust is {found}; {wanted} or newer is needed; type: rustup update stable"]
+    has_rustup = shutil.which("rustup") is not None
+    update = "type: rustup update stable" if has_rustup else "install it from https://rustup.rs"
+    return [f"Rust is {found}; {wanted} or newer is needed; {update}"]
 
 
 def _system() -> str:
+    """One of `SYSTEMS`, or nothing."""
     try:
         release = platform.freedesktop_os_release()
     except OSError:
-        return "debian"
+        return ""
     names = [release.get("ID", ""), *release.get("ID_LIKE", "").split()]
-    return next((name for name in names if name in SYSTEMS), "debian")
+    return next((name for name in names if name in SYSTEMS), "")
 
 
 def _is_here(sign: str) -> bool:

@@ -1,4 +1,4 @@
-"""Files of tests that take long come first, so that two workers end together.
+"""Files of tests that take long come first, so that workers end together.
 
 python tests/order.py REPORT: writes what a report of pytest says of each file (JUnit's XML) to
 tests/durations.json, in whole seconds; files below a second are left out.

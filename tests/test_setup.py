@@ -77,10 +77,11 @@ def test_steps_come_after_those_they_need() -> None:
 @pytest.mark.parametrize(
     ("release", "line"),
     [
-        ("ID=debian", "sudo apt-get install ninja-build"),
-        ("ID=linuxmint\nID_LIKE='ubuntu debian'", "sudo apt-get install ninja-build"),
-        ("ID=fedora", "sudo dnf install ninja-build"),
-        ("ID=manjaro\nID_LIKE=arch", "sudo pacman -S ninja"),
+        ("ID=debian", "type: sudo apt-get install ninja-build"),
+        ("ID=linuxmint\nID_LIKE='ubuntu debian'", "type: sudo apt-get install ninja-build"),
+        ("ID=fedora", "type: sudo dnf install ninja-build"),
+        ("ID=manjaro\nID_LIKE=arch", "type: sudo pacman -S ninja"),
+        ("ID=nixos", "install: ninja-build"),
     ],
 )
 def test_packages_are_named_as_the_system_has_them(
@@ -96,7 +97,7 @@ def test_packages_are_named_as_the_system_has_them(
 
 
 def test_an_old_rust_has_its_line(tmp_path: Path) -> None:
-    for tool in ("cargo", "rustc"):
+    for tool in ("cargo", "rustc", "rustup"):
         (tmp_path / tool).write_text("#!/bin/sh\necho rustc 1.70.0\n")
         (tmp_path / tool).chmod(0o755)
     done = subprocess.run(

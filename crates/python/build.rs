@@ -16,6 +16,7 @@ fn main() {
         if entry.file_name().is_some_and(|name| name != LEFT_OUT) {
             println!("cargo::rerun-if-changed={}", entry.join("src").display());
             collect(&entry.join("src"), &mut files);
+            println!("cargo::rerun-if-changed={}", entry.join("Cargo.toml").display());
             files.push(entry.join("Cargo.toml"));
         }
     }

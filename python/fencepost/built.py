@@ -6,6 +6,7 @@ alone: a wheel brings what it has.
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -58,8 +59,9 @@ def _build(target: str, name: str, log: Path) -> None:
     started = time.monotonic()
     with log.open("wb") as said:
         process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said
-        )
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+            start_new_session=True,
+        )  # fmt: skip
         try:
             while process.poll() is None:
                 if is_live:
@@ -69,8 +71,9 @@ def _build(target: str, name: str, log: Path) -> None:
                     )
                 time.sleep(0.1)
         except BaseException:
-            process.terminate()
-            process.wait()
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)  # with whatever make has started
+                process.wait()
             raise
         finally:
             if is_live:

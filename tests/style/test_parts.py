@@ -26,6 +26,7 @@ def test_ci_runs_each_part() -> None:
         assert re.search(rf"\b{target}\b", said)
     rotated = ("loom", "tsan", "ignored-rust-tests", "many-cases-rust-tests", "fuzz", "wheel-tests")
     assert all(re.search(rf"\bmake {target}\b", said) for target in rotated)
+    assert re.search(r"\bsecond-protocol\b", said)
 
 
 def test_nothing_slow_is_among_the_checks_of_style() -> None:
