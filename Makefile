@@ -122,7 +122,7 @@ $(PROFILED): Cargo.lock setup/profile setup/train.py
 
 fast: setup workloads measure $(PROFILED)
 	@echo "fast: the simulator, optimised as a whole"
-	@MAKEFLAGS= PYO3_PYTHON=$(BIN)/python setup/with-profile cargo build --quiet --locked --release --package fencepost-python
+	@MAKEFLAGS= PYO3_PYTHON="$(CURDIR)/$(BIN)/python" setup/with-profile cargo build --quiet --locked --release --package fencepost-python
 	@cp target/release/lib_core.so build/core.new && mv build/core.new python/fencepost/_core.abi3.so
 	@echo "fast: installed; \`make setup\` keeps it until a source changes"
 
