@@ -166,6 +166,8 @@ def test_thread_forks_and_values_are_rebuilt(recorder: Recorder) -> None:
 
 
 def has_trace(partial: Path) -> bool:
+    if not partial.exists():  # the child's number is printed before its recorder has begun
+        return False
     return any(frame.kind == rf.TRACE for frame in rf.read_frames(partial.read_bytes()))
 
 
