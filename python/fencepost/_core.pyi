@@ -49,6 +49,7 @@ __all__ = [
     "provoke_fault",
     "record_info",
     "there_is_no",
+    "toml_read",
     "traffic_footprint_max",
     "traffic_measure",
     "transport_has_to_settle",
@@ -204,6 +205,12 @@ def provoke_fault(part: str | None) -> None:
 
 def record_info(path: str) -> str:
     """What a record holds, as JSON; also of one that was cut off or is damaged, up to there."""
+
+def toml_read(text: str) -> str:
+    """The tree of a TOML text as JSON: a node has its `line`, and `table`, `array` or `value`.
+
+    A syntax error is an `InputError` that begins with its line and a colon.
+    """
 
 def bursts_follow(machine_name: str, machine: str, bursts: str) -> tuple[bytes, str]: ...
 def bursts_measure(machine_name: str, machine: str, bursts: str) -> str:

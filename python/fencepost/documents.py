@@ -74,6 +74,15 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
     write_whole(path, json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads what `write_json` wrote; raises `InputError`."""
+    try:
+        document: dict[str, Any] = json.loads(read_text(path))
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON: {error}") from None
+    return document
+
+
 def read_text(path: Path, errors: str = "strict") -> str:
     """What an ordinary file says; raises `InputError` where it is none, such as a pipe that would
     be waited for, or where it is not UTF-8 text."""

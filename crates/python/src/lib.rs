@@ -25,6 +25,7 @@ mod record;
 mod sampling;
 mod service;
 mod timeline;
+mod toml;
 mod traffic;
 
 /// The simulator, compiled from crates/python. JSON texts cross the border, nothing richer.
@@ -62,6 +63,8 @@ mod _core {
     use super::sampling::matched_ratio;
     #[pymodule_export]
     use super::service::{RecordedService, compressed_bytes, lines_of_regions};
+    #[pymodule_export]
+    use super::toml::toml_read;
     #[pymodule_export]
     use super::traffic::{traffic_footprint_max, traffic_measure, transport_has_to_settle};
 

@@ -20,6 +20,8 @@ COMMANDS = {
     "compare": "replay",
     "explain": "explain",
     "whatif": "whatif",
+    "sweep": "sweep",
+    "point": "point",
     "latency": "latency",
     "calibrate": "calibrate",
     "measure": "measure",

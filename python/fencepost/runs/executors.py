@@ -29,13 +29,18 @@ def chosen(jobs: int, given: Executor | None = None) -> Iterator[tuple[Executor,
     It is the one that is given, otherwise the one that the environment names, otherwise `jobs`
     threads. Raises `InputError`.
     """
-    if named := os.environ.get(VARIABLE):
-        given = given or _named(named)
+    given = given or named_by_environment()
     if given is not None:
         yield given, None
         return
     with ThreadPoolExecutor(max_workers=jobs) as threads:
         yield threads, jobs
+
+
+def named_by_environment() -> Executor | None:
+    """The executor that the environment names, if it names one; raises `InputError`."""
+    named = os.environ.get(VARIABLE)
+    return _named(named) if named else None
 
 
 @contextmanager

@@ -1,0 +1,188 @@
+"""What a point comes to: its replay, and the row that is kept of it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fencepost import _core, figures, hardware_cost, reliability
+from fencepost.documents import FORMAT_VERSION
+from fencepost.runs.axes import Key
+from fencepost.runs.experiment import options, resolved
+from fencepost.runs.schedule import Replay, Schedule
+from fencepost.runs.task import Task
+from fencepost.schemes import VOLATILE
+from fencepost.sweeps.folder import Folder
+from fencepost.sweeps.plan import Plan
+from fencepost.sweeps.point import Point
+from fencepost.sweeps.rows import Row
+
+REASONS_BYTES_MAX = 512  # of a row, for why it is not reliable
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A row, and what stands apart from it because it differs between two replays."""
+
+    row: Row
+    times: Document  # `host_seconds`, `mips`
+    document: bytes | None = None  # the whole result, compressed, where the plan keeps it
+
+
+class _Here(Executor):
+    """Runs what it is given at once, in this thread."""
+
+    def submit(self, work: Callable[..., Any], /, *words: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(work(*words, **named))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+@dataclass
+class Computer:
+    """Computes points of a folder; records and references are kept between them."""
+
+    folder: Folder
+    _running: dict[int, Task] = field(default_factory=dict)
+    _cancelled: set[int] = field(default_factory=set)
+
+    def compute(self, point: Point) -> Computed:
+        """Raises `InputError` and `InternalError` for what would come of it every time, and
+        KeyboardInterrupt if it was cancelled."""
+        plan = self.folder.plan
+        task, reference = self._tasks(point)
+        underway = Replay(task, point.label)
+        everything = [underway]
+        if reference is not None:
+            underway.after = reference
+            everything = [reference, underway]
+        self._running[point.number] = task
+        try:
+            if point.number in self._cancelled:
+                raise KeyboardInterrupt
+            Schedule(_Here(), None).run(everything)
+        finally:
+            self._running.pop(point.number, None)
+        run = underway.run
+        if "error" in run:
+            raise _core.InternalError(run["error"])
+        times = {"host_seconds": run.pop("host_seconds", None), "mips": run.pop("mips", None)}
+        document = None
+        if plan.keep == "full":
+            document = self._document(point, task, run)
+        return Computed(row_of(point, run, task.machine, plan), times, document)
+
+    def cancel(self, number: int) -> None:
+        """Ends the replay of a point soon, or keeps it from beginning."""
+        self._cancelled.add(number)
+        if task := self._running.get(number):
+            task.cancel()
+
+    def instructions(self, point: Point) -> int:
+        """Of its records as a whole."""
+        said = [json.loads(record.provenance()) for record in self._records(point)]
+        return sum(int(one["instructions"]) for one in said)
+
+    def _tasks(self, point: Point) -> tuple[Task, Replay | None]:
+        machine = self.folder.machine(point.machine, list(point.sets))
+        asked = options([point.scheme], **{"pm": None, **point.options})
+        key = Key.of(point.machine_name, scheme=point.scheme)
+        records = self._records(point)
+        task = Task(key, machine, records, resolved(asked), hashes=_hashes(records))
+        return task, self._reference(point, task) if task.is_limited else None
+
+    def _reference(self, point: Point, task: Task) -> Replay:
+        """The replay that finds where a limit is reached: of the machine as it is without axes, so
+        that all points of a record stop at the same place."""
+        kept = (point.machine, point.records, json.dumps(task.options, sort_keys=True))
+        if kept not in _references:
+            if len(_references) >= _KEPT:
+                _references.clear()
+            machine = self.folder.machine(point.machine, list(self.folder.plan.sets))
+            key = Key.of(point.machine_name, scheme=VOLATILE)
+            reference = Replay(replace(task, key=key, machine=machine), f"where {point.label} ends")
+            self._running[point.number] = reference.task
+            Schedule(_Here(), None).run([reference])
+            _references[kept] = reference
+        return _references[kept]
+
+    def _records(self, point: Point) -> tuple[_core.Record, ...]:
+        return tuple(_opened(str(self.folder.record_file(name))) for name in point.records)
+
+    def _document(self, point: Point, task: Task, run: Document) -> bytes:
+        provenance = {
+            "format_version": FORMAT_VERSION,
+            "fencepost": _core.__version__,
+            "record": {"name": str(point.coordinates["record"])}
+            | json.loads(task.records[0].provenance()),
+            "other_records": [json.loads(record.provenance()) for record in task.records[1:]],
+            "options": task.options | {"schemes": [point.scheme], "set": list(point.sets)},
+            "baseline": None,
+            "machines": {point.machine_name: task.machine},
+        }
+        text = json.dumps({"provenance": provenance, "runs": [run]}, sort_keys=True)
+        return gzip.compress(text.encode(), mtime=0)
+
+
+_KEPT = 64  # references, each some KB
+_references: dict[tuple[str, tuple[str, ...], str], Replay] = {}
+
+
+@lru_cache(maxsize=8)
+def _opened(path: str) -> _core.Record:
+    """A record whose decoded code all replays of this process share."""
+    return _core.Record(path, False)
+
+
+def _hashes(records: tuple[_core.Record, ...]) -> tuple[str, ...]:
+    return tuple(str(json.loads(record.provenance())["hash"]) for record in records)
+
+
+def row_of(point: Point, run: Document, machine: Document, plan: Plan) -> Row:
+    """The row of a run."""
+    cost = None
+    found: dict[str, Any] = {}
+    for name in plan.extract:
+        if name.startswith("cost."):
+            cost = cost or hardware_cost.of_run(run, machine)
+            found[name] = getattr(cost, name.removeprefix("cost."))
+        else:
+            found[name] = figures.member(run, name)
+    is_reliable = reliability.is_reliable(run)
+    row: Row = {
+        "point": point.number,
+        "id": point.identity,
+        "reliable": is_reliable,
+        "figures": found,
+    }
+    if not is_reliable:
+        said = "; ".join(run.get("unreliable_because", []))
+        row["because"] = said.encode()[:REASONS_BYTES_MAX].decode(errors="ignore")
+    return row
+
+
+def failed_row(point: Point, kind: str) -> Row:
+    """The row of a point that has failed: only the kind of its reason, which does not depend on
+    where it was tried."""
+    return {"point": point.number, "id": point.identity, "failed": kind}
+
+
+def keep_document(folder: Folder, number: int, content: bytes) -> Path:
+    """Where the whole document of a point is kept."""
+    from fencepost.documents import write_whole
+    from fencepost.sweeps.rows import OF_A_PACK
+
+    path = folder.path / "documents" / f"{number // OF_A_PACK:02x}" / f"{number}.json.gz"
+    write_whole(path, content)
+    return path

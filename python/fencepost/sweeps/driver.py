@@ -1,0 +1,310 @@
+"""Computes the points of a folder that have no row yet: what is left, who does it, how far it is.
+
+Several drivers and workers may do this in one folder at the same time, on one machine or many.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from fencepost import documents
+from fencepost._core import InputError
+from fencepost.sweeps import ledger
+from fencepost.sweeps.claims import Claims
+from fencepost.sweeps.compute import failed_row, keep_document
+from fencepost.sweeps.folder import CannotWorkHere, Folder
+from fencepost.sweeps.ledger import End, History, Ledger, Verdict
+from fencepost.sweeps.plan import Limits
+from fencepost.sweeps.point import Point
+from fencepost.sweeps.rows import Differs, Writer
+from fencepost.sweeps.supervisor import Answer, Supervisor
+from fencepost.sweeps.who import here
+
+WAIT_SECONDS = 1.0  # between looks at points that others work on
+
+
+@dataclass
+class Progress:
+    """How far a sweep is, of all who work on it."""
+
+    count: int
+    done: int = 0  # with a row, failed ones too
+    failed: int = 0
+    new: int = 0  # that this driver made
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def text(self) -> str:
+        """In a line."""
+        text = f"{self.done:,} of {self.count:,} points, {self.done / max(self.count, 1):.0%}"
+        seconds = time.monotonic() - self.begun
+        if self.new and seconds > 1:
+            rate = self.new / seconds
+            text += f", {60 * rate:,.0f} a minute"
+            if self.done < self.count:
+                text += f", {_duration((self.count - self.done) / rate)} left"
+        if self.failed:
+            text += f", {self.failed:,} failed"
+        return text
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+Watch = Callable[[Progress], object]
+
+
+class Engine(Protocol):
+    """What replays points: children of this process, or an executor's workers."""
+
+    started: dict[int, Any]
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another point can be started."""
+
+    def start(self, point: Point, limits: Limits) -> None:
+        """Starts it."""
+
+    def answers(self) -> Iterator[Answer]:
+        """What has come since the last call, after waiting a little if there is nothing."""
+
+    def close(self) -> None:
+        """Ends everything that was started."""
+
+
+@dataclass
+class Driver:
+    """Works on a folder. `task` is what the ledger calls this process."""
+
+    folder: Folder
+    jobs: int
+    watch: Watch = lambda _: None
+    task: str = ""
+    executor: Executor | None = None
+    limits: Limits | None = None  # other ones than the plan's
+    is_again: bool = False  # points that have a row too, to compare
+    is_once: bool = False  # each point is started once at most
+    _died: list[Point] = field(default_factory=list)  # and may be tried once more
+    _tried: set[int] = field(default_factory=set)  # that died here
+
+    def __post_init__(self) -> None:
+        self._claims: Claims = self.folder.claims()
+        self._ledger = Ledger(self.folder.path / "attempts", self.task)
+        self._writer = Writer(self.folder.results, here().name, self._committed)
+        self._times = self.folder.path / "times" / f"{here().name}.jsonl"
+        self._histories: dict[int, History] = {}
+        self._progress = Progress(self.folder.count)
+
+    @property
+    def _usual(self) -> Limits:
+        return self.limits or self.folder.plan.limits
+
+    def run(self, numbers: Iterable[int] | None = None) -> Progress:
+        """Does what is missing of these points, or of all; returns when every one has a row.
+
+        Raises `InputError` for what concerns the folder as a whole, and what interrupts it.
+        """
+        try:
+            self.folder.check_simulator()
+            self.folder.check_records()
+        except CannotWorkHere as error:
+            self._ledger.refuse(str(error))
+            self._ledger.close()
+            raise
+        sweep_debris(self.folder)
+        self._histories = ledger.histories(self.folder.path / "attempts")
+        done = bytearray(self.folder.count)
+        for number in self.folder.results.done():
+            done[number] = 1
+        self._progress.done = sum(done)
+        self._progress.failed = len(failures(self.folder))
+        self.watch(self._progress)
+        asked = None if numbers is None else sorted(set(numbers))
+        points = self.folder.points() if asked is None else self.folder.chosen(asked)
+        left = (point for point in points if self.is_again or not done[point.number])
+        try:
+            self._work(left)
+            self._writer.commit()
+        except OSError as error:
+            raise InputError(f"{self.folder.path}: {error.strerror or error}") from error
+        except Differs as error:
+            raise InputError(f"{self.folder.path}: {error}") from error
+        finally:
+            self._claims.release_all()
+            self._ledger.close()
+        self.watch(self._progress)
+        return self._progress
+
+    def _work(self, left: Iterator[Point]) -> None:
+        alone: list[Point] = []
+        others: list[Point] = []
+        with self._engine(self._usual) as engine:
+            for point in left:
+                verdict = self._verdict(point)
+                if verdict is None:
+                    continue
+                if verdict.is_alone:
+                    alone.append(point)
+                elif not self._start(engine, point, verdict.limits):
+                    others.append(point)
+            self._drain(engine, 0)
+        alone += self._died
+        self._died = []
+        for point in alone:
+            self._alone(point)
+        self._await(others)
+
+    def _alone(self, point: Point) -> None:
+        """A point that died before, in a process of its own, so that no other is suspected. With
+        `is_once` that is for a later task to do, which may have more time or memory."""
+        verdict = self._verdict(point)
+        is_tried = self.is_once and point.number in self._tried
+        while verdict is not None and not is_tried:
+            with self._engine(verdict.limits, jobs=1) as engine:
+                if not self._start(engine, point, verdict.limits):
+                    return
+                self._drain(engine, 0)
+            has_died, self._died = bool(self._died), []
+            verdict = self._verdict(point) if has_died else None
+            is_tried = self.is_once
+
+    def _await(self, others: list[Point]) -> None:
+        """What somebody else works on is waited for, or done here when they are gone."""
+        while others:
+            self._writer.commit()
+            remaining = []
+            for point in others:
+                if self.folder.results.read(point.number) is not None:
+                    self._progress.done += 1
+                elif self._claims.is_free(point.number):
+                    self._alone(point)
+                else:
+                    remaining.append(point)
+            others = remaining
+            self.watch(self._progress)
+            if others:
+                time.sleep(WAIT_SECONDS)
+
+    def _verdict(self, point: Point) -> Verdict | None:
+        """What becomes of a point; None if it has failed, which is written down."""
+        verdict = self._histories.get(point.number, History()).verdict(self._usual)
+        if verdict.failed is None:
+            return verdict
+        note_failure(self.folder, point, verdict.failed)
+        self._progress.failed += 1
+        self._writer.write(failed_row(point, verdict.failed.how))
+        return None
+
+    def _start(self, engine: Engine, point: Point, limits: Limits) -> bool:
+        """Claims and starts a point as soon as there is room; False if somebody else has it."""
+        self._drain(engine, None)
+        if not self._claims.take(point.number):
+            return False
+        # Somebody may have ended it since we looked.
+        if not self.is_again and self.folder.results.read(point.number) is not None:
+            self._claims.release(point.number)
+            self._progress.done += 1
+            return True
+        self._ledger.start(point.number, limits)
+        engine.start(point, limits)
+        return True
+
+    def _drain(self, engine: Engine, left: int | None) -> None:
+        """Takes answers until no more than `left` are on their way; None: until there is room."""
+        while engine.started and (
+            not engine.has_room if left is None else len(engine.started) > left
+        ):
+            for answer in engine.answers():
+                self._take(answer)
+            self._claims.renew()
+            if self._writer.is_due:
+                self._writer.commit()
+            self.watch(self._progress)
+
+    def _take(self, answer: Answer) -> None:
+        number = answer.point.number
+        self._ledger.end(number, answer.end)
+        if answer.row is not None:
+            if answer.document is not None:
+                keep_document(self.folder, number, answer.document)
+            with self._times.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"point": number, **answer.times}) + "\n")
+            self._writer.write(answer.row)
+            return
+        self._claims.release(number)
+        if answer.end.how != ledger.RETURNED:
+            self._tried.add(number)
+            self._histories.setdefault(number, History()).ends.append(answer.end)
+        self._died.append(answer.point)
+
+    def _committed(self, number: int) -> None:
+        self._claims.release(number)
+        self._progress.done += not self.is_again
+        self._progress.new += 1
+
+    @contextmanager
+    def _engine(self, limits: Limits, jobs: int | None = None) -> Iterator[Engine]:
+        """What replays; where it is left early, what it was doing goes back."""
+        engine = self._made(limits, jobs or self.jobs)
+        try:
+            yield engine
+        finally:
+            for started in list(engine.started.values()):
+                self._ledger.end(started.point.number, End(ledger.RETURNED))
+            engine.close()
+
+    def _made(self, limits: Limits, jobs: int) -> Engine:
+        if self.executor is not None:
+            from fencepost.sweeps.executor import Remote
+
+            return Remote(self.folder, self.executor)
+        return Supervisor(self.folder.path, jobs, limits.memory_mb)
+
+
+def note_failure(folder: Folder, point: Point, end: End) -> None:
+    """Notes why a point has failed, and the command that repeats it."""
+    documents.write_json(
+        folder.path / "failed" / f"{point.number}.json",
+        {
+            "point": point.number,
+            "at": dict(point.coordinates),
+            "kind": end.how,
+            "reason": end.sentence,
+            "repeat": repeat(folder, point),
+        },
+    )
+
+
+def failures(folder: Folder) -> list[int]:
+    """The points that have failed."""
+    names = (path.stem for path in (folder.path / "failed").glob("[0-9]*.json"))
+    return sorted(int(name) for name in names)
+
+
+def repeat(folder: Folder, point: Point) -> str:
+    """The command that runs a point again."""
+    return f"fencepost point {folder.path} {point.number} --again"
+
+
+def sweep_debris(folder: Folder) -> None:
+    """Removes temporary files of processes that are known to have ended."""
+    for path in folder.path.rglob(".*"):
+        parts = path.name.rsplit("-", 3)
+        if len(parts) == 4 and path.is_file():
+            boot, pid, started = parts[1:]
+            mine = here()
+            is_ours = path.name.endswith(mine.name) or not mine.boot.startswith(boot)
+            if not is_ours and pid.isdigit():
+                who = type(mine)(mine.host, mine.boot, mine.namespace, int(pid), started)
+                if who.is_gone:
+                    path.unlink(missing_ok=True)

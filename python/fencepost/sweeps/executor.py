@@ -1,0 +1,111 @@
+"""Points through any `concurrent.futures.Executor`: rows come back, and the driver writes them.
+
+The worker needs the sweep's folder under the same path, and the same Fencepost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fencepost._core import InputError, InternalError
+from fencepost.sweeps import ledger
+from fencepost.sweeps.compute import Computed, Computer
+from fencepost.sweeps.folder import CannotWorkHere, Folder
+from fencepost.sweeps.ledger import End
+from fencepost.sweeps.plan import Limits
+from fencepost.sweeps.point import Point
+from fencepost.sweeps.supervisor import Answer
+
+LOOK_SECONDS = 0.2
+AT_ONCE = 64  # that are handed out: some executors run as many as they have workers
+
+
+@dataclass
+class _Handed:
+    point: Point
+    limits: Limits
+    at: float
+
+
+class Remote:
+    """An executor as an engine of the driver."""
+
+    def __init__(self, folder: Folder, executor: Executor) -> None:
+        self._folder = folder.path.resolve()
+        self._executor = executor
+        self._futures: dict[Future[Computed], _Handed] = {}
+        self.started: dict[int, _Handed] = {}
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another point can be handed out."""
+        return len(self.started) < AT_ONCE
+
+    def start(self, point: Point, limits: Limits) -> None:
+        """Hands a point out; raises what the executor raises when it takes no more."""
+        handed = _Handed(point, limits, time.monotonic())
+        future = self._executor.submit(computed, str(self._folder), point.number, point.line)
+        self._futures[future] = handed
+        self.started[point.number] = handed
+
+    def answers(self) -> Iterator[Answer]:
+        """What has come since the last call."""
+        done, _ = wait(self._futures, LOOK_SECONDS, FIRST_COMPLETED)
+        for future in done:
+            handed = self._futures.pop(future)
+            self.started.pop(handed.point.number)
+            yield _answer(handed, future)
+
+    def close(self) -> None:
+        """Takes back what nobody has begun."""
+        for future in self._futures:
+            future.cancel()
+        self._futures.clear()
+        self.started.clear()
+
+
+def computed(folder: str, number: int, line: str) -> Computed:
+    """What a worker does with a point."""
+    return _computer(folder).compute(Point.of_line(number, line))
+
+
+@lru_cache(maxsize=4)
+def _computer(path: str) -> Computer:
+    """Of a folder, looked at once in each process."""
+    folder = Folder.opened(Path(path))
+    folder.check_simulator()
+    folder.check_records()
+    return Computer(folder)
+
+
+def _answer(handed: _Handed, future: Future[Any]) -> Answer:
+    seconds = time.monotonic() - handed.at
+
+    def ended(how: str, text: str = "") -> Answer:
+        return Answer(handed.point, End(how, seconds, handed.limits, None, text))
+
+    if future.cancelled():
+        return ended(ledger.RETURNED, "cancelled")
+    error = future.exception()
+    if error is None:
+        found: Computed = future.result()
+        done = End(ledger.DONE, seconds, handed.limits)
+        return Answer(handed.point, done, found.row, found.times, found.document)
+    if isinstance(error, CannotWorkHere):
+        raise error
+    if isinstance(error, InputError):
+        return ended(ledger.INPUT, str(error))
+    if isinstance(error, InternalError):
+        return ended(ledger.FAULT, str(error))
+    if isinstance(error, MemoryError):
+        return ended(ledger.MEMORY, "out of memory")
+    if not isinstance(error, Exception):
+        raise error
+    # Executors say in ways of their own that a worker has died.
+    return ended(ledger.DIED, f"{type(error).__name__}: {error}")

@@ -1,0 +1,132 @@
+"""Points of a plan: every combination that the plan names, checked, in a fixed order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from fencepost import _core, machines, schemes
+from fencepost._core import InputError
+from fencepost.runs.axes import AXES
+from fencepost.runs.experiment import options, resolved
+from fencepost.sweeps import values
+from fencepost.sweeps.plan import NUMBER_OPTIONS, Plan
+from fencepost.sweeps.point import Point, typed
+
+Document = dict[str, Any]
+
+
+def size(plan: Plan) -> int:
+    """How many points there are, before `where` and where all schemes are possible."""
+    sampled = values.size(list(plan.axes.values()), plan.sampling.how, plan.sampling.points)
+    of_schemes = len(plan.schemes or schemes.EVERY)
+    return len(plan.machines) * len(plan.records) * of_schemes * sampled * plan.repetitions
+
+
+@dataclass
+class Expansion:
+    """Goes through a plan; `machine_of` and `records_of` are what the folder calls its inputs."""
+
+    plan: Plan
+    machine_of: Mapping[str, str]  # by what the plan says
+    records_of: Mapping[str, tuple[str, ...]]  # by the name of the plan's entry
+    examine: Callable[[], object] = lambda: None  # called for each machine that is resolved
+    _machines: dict[tuple[str, tuple[str, ...]], Document] = field(default_factory=dict)
+
+    def points(self, first: int = 0) -> Iterator[Point]:
+        """Those that `where` wants, numbered from `first`; raises `InputError` for the first
+        that cannot be replayed."""
+        number = first
+        for machine in self.plan.machines:
+            for recorded in self.plan.records:
+                for combination in self._combinations():
+                    for point in self._of(number, machine, recorded.name, combination):
+                        yield point
+                        number += 1
+
+    def _combinations(self) -> Iterator[dict[str, str]]:
+        sampling, axes = self.plan.sampling, self.plan.axes
+        for each in values.combinations(
+            list(axes.values()), sampling.how, sampling.points, sampling.seed
+        ):
+            yield dict(zip(axes, each, strict=True))
+
+    def _of(self, number: int, machine: str, record: str, at: Mapping[str, str]) -> Iterator[Point]:
+        sets = (*self.plan.sets, *(f"{key}={value}" for key, value in at.items() if "." in key))
+        document = self._resolved(machine, sets)
+        records = self.records_of[record]
+        possible = schemes.possible(document)
+        for scheme in self.plan.schemes or possible:
+            for repetition in range(1, self.plan.repetitions + 1):
+                asked = self._options(at, repetition)
+                coordinates = {
+                    "machine": machines.name_of(machine),
+                    "record": record,
+                    "scheme": scheme,
+                    **{name: typed(value) for name, value in at.items()},
+                    **({"seed": repetition} if self.plan.is_repeated else {}),
+                }
+                if not all(one.holds(document, coordinates) for one in self.plan.where):
+                    continue
+                if scheme not in possible:
+                    self._refuse(
+                        "scheme",
+                        f"{machines.name_of(machine)} cannot run {scheme}: it "
+                        "has no switch with a persist buffer",
+                    )
+                self._check(machine, document, scheme, asked, len(records))
+                yield Point(
+                    number, coordinates, self.machine_of[machine], sets, records, scheme, asked
+                )
+                number += 1
+
+    def _options(self, at: Mapping[str, str], repetition: int) -> Document:
+        """Those that the plan gives, and what the axes make of them."""
+        asked = dict(self.plan.options)
+        for name, value in at.items():
+            if name in AXES:
+                asked = AXES[name].apply(asked, AXES[name].read(value)) if value else asked
+            elif name in NUMBER_OPTIONS:
+                asked[name] = typed(value)
+            elif "." not in name:
+                asked[name] = value
+        if self.plan.is_repeated:
+            asked["seed"] = repetition
+        return asked
+
+    def _resolved(self, machine: str, sets: tuple[str, ...]) -> Document:
+        key = (machine, sets)
+        if key not in self._machines:
+            if len(self._machines) > _KEPT:
+                self._machines.clear()
+            self.examine()
+            try:
+                self._machines[key] = machines.resolve(machine, list(sets))
+            except InputError as error:
+                self._refuse("axes" if self.plan.axes else "machine", str(error))
+        return self._machines[key]
+
+    def _check(
+        self, machine: str, document: Document, scheme: str, asked: Document, records: int
+    ) -> None:
+        hosts = len(document["fabric"]["hosts"])
+        name = machines.name_of(machine)
+        if hosts != records:
+            self._refuse(
+                "record", f"{name} has {hosts} hosts, and {records} records are given for them"
+            )
+        try:
+            read = resolved(options([scheme], **{"pm": None, **asked}))
+            _core.options_check(json.dumps(read), name, json.dumps(document))
+        except InputError as error:
+            self._refuse("options", str(error))
+
+    def _refuse(self, key: str, why: str) -> NoReturn:
+        if key in self.plan.nodes:
+            self.plan.nodes[key].refuse(why)
+        raise InputError(why)
+
+
+_KEPT = 1000  # resolved machines, each some 30 KB

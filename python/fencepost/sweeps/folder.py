@@ -1,0 +1,353 @@
+"""The folder of a sweep: what is in it, and how it is made.
+
+`plan.toml`, `sweep.json` (versions, inputs, how many points), `points` (a line each), `machines/`
+and `records/` by content, `results/`, `documents/` (with `keep = "full"`), `attempts/`, `claims/`,
+`failed/`, `times/`, `logs/`, `slurm/`. It needs nothing outside of itself and may be moved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fencepost import _core, documents, machines
+from fencepost._core import InputError
+from fencepost.runs.simulator import simulator
+from fencepost.sweeps import plan as plans
+from fencepost.sweeps.claims import Claims
+from fencepost.sweeps.expansion import Expansion
+from fencepost.sweeps.plan import Plan
+from fencepost.sweeps.point import Point
+from fencepost.sweeps.rows import Results, sync
+from fencepost.sweeps.toml_file import Node
+from fencepost.tree import MACHINES
+
+FORMAT = 1
+SUFFIX = ".sweep"
+FOLDERS = (
+    "machines",
+    "records",
+    "results",
+    "attempts",
+    "claims",
+    "failed",
+    "times",
+    "logs",
+    "slurm",
+)
+
+Watch = Callable[[int], object]  # called with the number of points that there are so far
+
+
+class CannotWorkHere(InputError):
+    """This machine or installation cannot compute points of the folder, and another one might."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder that is there."""
+
+    path: Path
+
+    @classmethod
+    def opened(cls, path: Path) -> Folder:
+        """Raises `InputError` if that is no sweep, or one of another version."""
+        folder = cls(path)
+        if not is_sweep(path):
+            raise InputError(f"{path}: it is no sweep's folder: it has no sweep.json")
+        if folder.said.get("format") != FORMAT:
+            raise InputError(
+                f"{path}: a sweep of format {folder.said.get('format')}; this version of Fencepost "
+                f"reads {FORMAT}"
+            )
+        return folder
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """`sweep.json`."""
+        return documents.read_json(self.path / "sweep.json")
+
+    @cached_property
+    def plan(self) -> Plan:
+        """As it was last given."""
+        return plans.parsed(self.plan_text, str(self.path / "plan.toml"), Path())
+
+    @property
+    def plan_text(self) -> str:
+        """Word by word."""
+        return documents.read_text(self.path / "plan.toml")
+
+    @cached_property
+    def count(self) -> int:
+        """How many points there are."""
+        return int(self.said["points"])
+
+    @property
+    def results(self) -> Results:
+        """Rows."""
+        return Results(self.path / "results")
+
+    def claims(self) -> Claims:
+        """Of this process."""
+        return Claims(self.path / "claims")
+
+    def points(self) -> Iterator[Point]:
+        """All, in their order."""
+        with (self.path / "points").open(encoding="utf-8") as file:
+            for number, line in enumerate(file):
+                yield Point.of_line(number, line)
+
+    def point(self, number: int) -> Point:
+        """One of them."""
+        return next(self.chosen([number]))
+
+    def chosen(self, numbers: list[int]) -> Iterator[Point]:
+        """These, in the order of their numbers; raises `InputError` if there is no such point."""
+        wanted = sorted(set(numbers))
+        if wanted and not 0 <= wanted[0] <= wanted[-1] < self.count:
+            bad = wanted[0] if wanted[0] < 0 else wanted[-1]
+            raise InputError(
+                f"{self.path}: there is no point {bad}; there are {self.count:,}, from 0 on"
+            )
+        asked = set(wanted)
+        with (self.path / "points").open(encoding="utf-8") as file:
+            for number, line in enumerate(file):
+                if number in asked:
+                    yield Point.of_line(number, line)
+                    if number == wanted[-1]:
+                        return
+
+    def check_simulator(self) -> None:
+        """Raises `CannotWorkHere` if rows of this installation would not belong to the others."""
+        theirs = self.said["simulator"]
+        if theirs != simulator():
+            raise CannotWorkHere(
+                f"{self.path}: it was made by another Fencepost (simulator {theirs}, and here it "
+                f"is {simulator()}); install the same one, or make another folder"
+            )
+
+    def record_file(self, name: str) -> Path:
+        """A record by content."""
+        return self.path / "records" / name
+
+    def check_records(self) -> None:
+        """Raises `CannotWorkHere` if a record is missing or not what it was."""
+        for name in sorted({sha for each in self.said["records"].values() for sha in each}):
+            path = self.record_file(name)
+            try:
+                found = _sha256(path)
+            except OSError as error:
+                raise CannotWorkHere(
+                    f"{path}: a record of the sweep cannot be read: {error.strerror}"
+                ) from None
+            if found != name:
+                raise CannotWorkHere(
+                    f"{path}: it is not the record that the sweep was made with; copy it there "
+                    "again"
+                )
+
+    def machine(self, name: str, sets: list[str]) -> dict[str, Any]:
+        """A machine of a point, resolved."""
+        return machines.resolve(str(self.path / "machines" / f"{name}.toml"), sets)
+
+
+def is_sweep(path: Path) -> bool:
+    """Whether that is a sweep's folder."""
+    return (path / "sweep.json").is_file()
+
+
+def usual_folder(plan: Path) -> Path:
+    """Where the sweep of a plan is kept unless somebody says otherwise."""
+    return Path(plan.name.removesuffix(".toml") + SUFFIX)
+
+
+def made(plan: Plan, path: Path, watch: Watch = lambda _: None) -> tuple[Folder, list[str]]:
+    """The folder of a plan: a new one, or the one that is there with the points that are new.
+
+    With it come warnings. Nothing is left half made.
+    """
+    if is_sweep(path):
+        return _grown(Folder.opened(path), plan, watch)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InputError(f"{path}: it is there, and no sweep's folder; choose another by -o")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as temporary:
+        work = Path(temporary) / "sweep"
+        for name in FOLDERS:
+            (work / name).mkdir(parents=True)
+        inputs = _Inputs(work, {}, {})
+        inputs.take(plan)
+        count = _append(work, inputs.expansion(plan), 0, (), watch)
+        if not count:
+            raise InputError("the plan has no points: `where` wants none of them")
+        # By this its jobs are known in a queue: another folder of this plan has another.
+        _say(work, plan, inputs, count, uuid.uuid4().hex[:8])
+        if path.is_dir():  # an empty one
+            path.rmdir()
+        work.rename(path)
+        sync(path.parent)
+    return Folder.opened(path), inputs.warnings
+
+
+def _grown(folder: Folder, plan: Plan, watch: Watch) -> tuple[Folder, list[str]]:
+    """With the points of a changed plan behind those that are there."""
+    folder.check_simulator()
+    said = folder.said
+    inputs = _Inputs(folder.path, said["machines"], said["records"])
+    inputs.take(plan)
+    if plan.text != folder.plan_text:
+        known = {point.identity for point in folder.points()}
+        count = _append(folder.path, inputs.expansion(plan), folder.count, known, watch)
+        _say(folder.path, plan, inputs, count, said["made"])
+    return Folder.opened(folder.path), inputs.warnings
+
+
+def _append(
+    work: Path, expansion: Expansion, count: int, known: set[str] | tuple[()], watch: Watch
+) -> int:
+    """Writes points behind the first `count`; gives how many there are then."""
+    seen = set(known)
+    points = work / "points"
+    handle, name = tempfile.mkstemp(prefix=".points.", dir=work)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            if points.exists():
+                with points.open(encoding="utf-8") as before:
+                    shutil.copyfileobj(before, file)
+            for point in expansion.points():
+                if point.identity not in seen:
+                    seen.add(point.identity)
+                    file.write(point.line + "\n")
+                    count += 1
+                    watch(count)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(points)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return count
+
+
+def _say(work: Path, plan: Plan, inputs: _Inputs, count: int, made_as: str) -> None:
+    documents.write_whole(work / "plan.toml", plan.text)
+    documents.write_json(
+        work / "sweep.json",
+        {
+            "format": FORMAT,
+            "fencepost": _core.__version__,
+            "simulator": simulator(),
+            "made": made_as,
+            "points": count,
+            "machines": inputs.machines,
+            "records": {name: list(hosts) for name, hosts in inputs.records.items()},
+        },
+    )
+    sync(work)
+
+
+@dataclass
+class _Inputs:
+    """Machines and records of a plan, in the folder by content."""
+
+    work: Path
+    machines: dict[str, str]  # by what the plan says: folder/NAME in `machines/`
+    records: dict[str, list[str]]  # by name: files in `records/`, by host
+
+    def __post_init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def take(self, plan: Plan) -> None:
+        """Copies what is not there yet; raises `InputError` for what cannot be read."""
+        names: dict[str, str] = {}
+        for machine in plan.machines:
+            name = machines.name_of(machine)
+            if names.setdefault(name, machine) != machine:
+                plan.nodes["machine"].refuse(f"two machines have one name: {name}")
+            self._take_machine(machine)
+        seen: set[str] = set()
+        for recorded in plan.records:
+            if recorded.name in seen:
+                plan.nodes["record"].refuse(
+                    f"two records have one name: {recorded.name}; give one as "
+                    '{name = "…", hosts = ["…"]}'
+                )
+            seen.add(recorded.name)
+            self._take_record(recorded)
+
+    def expansion(self, plan: Plan) -> Expansion:
+        """Of the plan, on these inputs."""
+        records = {name: tuple(hosts) for name, hosts in self.records.items()}
+        return Expansion(plan, self.machines, records)
+
+    def _take_machine(self, machine: str) -> None:
+        resolved = machines.resolve(machine, [])
+        text = json.dumps(resolved, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        name = f"{digest}/{machines.name_of(machine)}"
+        if (before := self.machines.setdefault(machine, name)) != name:
+            self.warnings.append(
+                f"{machine} has changed since the sweep was made, which goes on with what it was; "
+                "for the new one make another folder"
+            )
+            name = before
+        target = self.work / "machines" / name
+        if not target.with_name(f"{target.name}.toml").exists():
+            target.parent.mkdir(exist_ok=True)
+            for file in _chain(machines.file_of(machine)):
+                shutil.copyfile(file, target.parent / file.name)
+
+    def _take_record(self, recorded: plans.Recorded) -> None:
+        if recorded.name in self.records and not all(path.exists() for path in recorded.hosts):
+            return  # the folder has its own
+        for path in recorded.hosts:
+            _core.Record(str(path), False)  # refuses what is no record, or damaged
+        hosts = [_sha256(path) for path in recorded.hosts]
+        if self.records.setdefault(recorded.name, hosts) != hosts:
+            self.warnings.append(
+                f"{recorded.name} was recorded again since the sweep was made, which goes on with "
+                "what it was; for the new one make another folder"
+            )
+            return
+        for path, digest in zip(recorded.hosts, hosts, strict=True):
+            target = self.work / "records" / digest
+            if not target.exists():
+                _take_file(path, target)
+
+
+def _take_file(path: Path, target: Path) -> None:
+    """A link to the file, or a copy of it; whole."""
+    temporary = target.with_name(f".{target.name}")
+    try:
+        os.link(path.resolve(), temporary)
+    except OSError:
+        shutil.copyfile(path, temporary)
+    temporary.replace(target)
+
+
+def _chain(file: Path) -> Iterator[Path]:
+    """A machine's file, and those that it extends."""
+    while True:
+        yield file
+        extended = Node.read(file).table().get("extends")
+        if extended is None:
+            return
+        beside = file.with_name(f"{extended.text()}.toml")
+        file = beside if beside.exists() else MACHINES / beside.name
+
+
+def _sha256(path: Path) -> str:
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            found.update(part)
+    return found.hexdigest()

@@ -1,0 +1,172 @@
+"""The ledger: every start of a point, how it ended, and what that means for the next.
+
+Each process appends to a file of its own in `attempts`. A start is noted before it happens, so a
+point that takes its process along has left its trace. What follows from a point's history is a
+pure function of it (`History.verdict`).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from fencepost.sweeps.plan import Limits
+from fencepost.sweeps.who import here
+
+ATTEMPTS_MAX = 2  # without a result, until a point has failed
+
+# How a start can end. Only deaths count against the point.
+DONE = "done"
+RETURNED = "returned"  # interrupted, drained, or killed together with whoever watched over it
+DIED = "died"
+TIME = "time"
+MEMORY = "memory"
+DEATHS = (DIED, TIME, MEMORY)
+# What comes the same way whenever it is tried again.
+FAULT = "fault"  # of the simulator
+INPUT = "input"
+KINDS = (*DEATHS, FAULT, INPUT)  # of failed points
+
+
+@dataclass(frozen=True)
+class End:
+    """How a start of a point ended."""
+
+    how: str
+    seconds: float = 0.0
+    limits: Limits = field(default_factory=Limits)
+    megabytes: float | None = None  # that it had when it died, as far as anybody saw
+    text: str = ""  # what there is to say: a signal, an error
+
+    @property
+    def sentence(self) -> str:
+        """What a person reads."""
+        if self.how == TIME:
+            return f"after {self.seconds:.0f} s of limit {self.limits.seconds:g}"
+        if self.how == MEMORY:
+            return f"needed at least {self.megabytes or 0:.0f} MB"
+        if self.how == DIED:
+            when = "at once" if self.seconds < 5 else f"after {self.seconds:.0f} s"
+            return f"died {when} ({self.text})" if self.text else f"died {when}"
+        return self.text
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a point: it has failed, or is started again with these limits."""
+
+    failed: End | None
+    limits: Limits
+    is_alone: bool = False  # beside no other point: who dies then is the one
+
+
+@dataclass
+class History:
+    """The ends of a point's starts that gave no result."""
+
+    ends: list[End] = field(default_factory=list)
+
+    def verdict(self, usual: Limits) -> Verdict:
+        """Whether it is tried again, and with what. `usual` is what points have at first."""
+        final = [end for end in self.ends if end.how in (FAULT, INPUT)]
+        deaths = [end for end in self.ends if end.how in DEATHS]
+        if final:
+            return Verdict(final[-1], usual)
+        if len(deaths) >= ATTEMPTS_MAX:
+            return Verdict(deaths[-1], usual)
+        seconds, memory = usual.seconds, usual.memory_mb
+        if deaths and deaths[-1].how == TIME and seconds is not None:
+            seconds = 2 * max(seconds, deaths[-1].limits.seconds or 0)
+        if deaths and deaths[-1].how == MEMORY and memory is not None:
+            memory = 2 * max(memory, deaths[-1].limits.memory_mb or 0)
+        return Verdict(None, Limits(seconds, memory), bool(deaths))
+
+
+class Ledger:
+    """This process's file in `attempts`."""
+
+    def __init__(self, folder: Path, task: str = "") -> None:
+        self._path = folder / f"{here().name}.jsonl"
+        self._task = task
+        self._file: IO[str] | None = None
+
+    def start(self, number: int, limits: Limits) -> None:
+        """Notes that a point is about to start."""
+        self._append(
+            {
+                "start": number,
+                "host": here().host,
+                "task": self._task,
+                "seconds": limits.seconds,
+                "memory_mb": limits.memory_mb,
+                "at": round(time.time(), 3),
+            }
+        )
+
+    def end(self, number: int, end: End) -> None:
+        """Notes how it ended."""
+        more = {
+            "after": round(end.seconds, 3),
+            "seconds": end.limits.seconds,
+            "memory_mb": end.limits.memory_mb,
+            "megabytes": end.megabytes,
+            "text": end.text,
+        }
+        self._append({"end": number, "how": end.how, **({} if end.how == DONE else more)})
+
+    def refuse(self, why: str) -> None:
+        """Notes that this process cannot work in the folder at all."""
+        self._append({"refused": why, "host": here().host, "task": self._task})
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        if self._file is None:
+            self._file = self._path.open("a", encoding="utf-8")
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Nothing more is to be noted."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def histories(folder: Path) -> dict[int, History]:
+    """Of each point whose start has ended without a result, in the order of time of each worker."""
+    found: dict[int, History] = {}
+    for line in lines(folder):
+        if "end" in line and line["how"] not in (DONE, RETURNED):
+            end = End(
+                line["how"],
+                line["after"],
+                Limits(line["seconds"], line["memory_mb"]),
+                line["megabytes"],
+                line["text"],
+            )
+            found.setdefault(line["end"], History()).ends.append(end)
+    return found
+
+
+def lines(folder: Path) -> Iterator[dict[str, Any]]:
+    """Everything that was noted; a line that a dead node has cut off is left out."""
+    for path in sorted(folder.glob("*.jsonl")):
+        with path.open(encoding="utf-8") as file:
+            for text in file:
+                try:
+                    yield json.loads(text)
+                except ValueError:
+                    continue
+
+
+def refusals(folder: Path) -> list[dict[str, Any]]:
+    """Who could not work here, and why."""
+    return [line for line in lines(folder) if "refused" in line]
+
+
+def starts(folder: Path) -> int:
+    """How many points were started, each as often as it was."""
+    return sum("start" in line for line in lines(folder))

@@ -1,0 +1,192 @@
+"""What a sweep will take: a few points are replayed, and the others predicted from them.
+
+The logarithm of a point's time is taken as a sum of what each of its coordinates adds: records
+differ by their length, machines and schemes by what they have to simulate.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+from rich.console import Console
+
+from fencepost import terminal
+from fencepost.plural import many
+from fencepost.sweeps.folder import Folder
+from fencepost.sweeps.ledger import End
+from fencepost.sweeps.plan import Limits
+from fencepost.sweeps.point import Point, Value
+from fencepost.sweeps.rows import encoded
+from fencepost.sweeps.supervisor import Answer, Supervisor
+
+PROBES_MAX = 24
+PROBE_SECONDS = 60.0  # after which a point counts as that long at least
+LEVELS_MAX = 12  # of a coordinate; one with more is taken as a number
+WEIGHT = 1e-3  # of keeping what a coordinate adds small where probes do not tell
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Of a point on average, and of all."""
+
+    seconds: float
+    megabytes: float
+    row_bytes: float
+    total_seconds: float
+    failed: int = 0  # probes that came to nothing
+
+
+@dataclass(frozen=True)
+class Probed:
+    """A point that was replayed to learn from."""
+
+    point: Point
+    seconds: float
+    megabytes: float
+    row_bytes: int
+
+
+def of_folder(folder: Folder) -> Prediction:
+    """From the points that were done, or from probes where there are none yet."""
+    probed = list(_noted(folder)) or [*_probes(folder, chosen(folder))]
+    return predicted(folder, probed)
+
+
+def predicted(folder: Folder, probed: Sequence[Probed]) -> Prediction:
+    """For all points of the folder, from these."""
+    if not probed:
+        return Prediction(1.0, 512.0, 1024.0, float(folder.count), 1)
+    model = Model.fitted([(one.point.coordinates, one.seconds) for one in probed])
+    total = sum(model.seconds(point.coordinates) for point in folder.points())
+    return Prediction(
+        total / folder.count,
+        max(one.megabytes for one in probed),
+        statistics.mean(one.row_bytes for one in probed),
+        total,
+    )
+
+
+def show(folder: Folder, jobs: int, console: Console) -> None:
+    """Prints what a sweep will take (`--dry-run`)."""
+    probed = list(_probes(folder, chosen(folder)))
+    found = predicted(folder, probed)
+    size = folder.count * found.row_bytes + (folder.path / "points").stat().st_size
+    size += sum(path.stat().st_size for path in (folder.path / "records").iterdir())
+    together = _time(found.total_seconds / jobs)
+    for line in (
+        f"{many(folder.count, 'point')}, {len(probed)} of them probed",
+        f"time: {found.seconds:.2f} s a point, {together} with {jobs} at once",
+        f"memory: {found.megabytes:,.0f} MB for one at a time",
+        f"disk: {size / 1e6:,.1f} MB",
+    ):
+        terminal.print_line(console, line)
+
+
+def _time(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def chosen(folder: Folder) -> list[Point]:
+    """Points such that each value of each coordinate is in one of them, as far as so few can."""
+    seen: set[tuple[str, Value]] = set()
+    found: list[Point] = []
+    for point in folder.points():
+        pairs = set(_levels(point))
+        if not pairs <= seen:
+            seen |= pairs
+            found.append(point)
+    if len(found) > PROBES_MAX:  # evenly over all of them
+        found = [found[len(found) * place // PROBES_MAX] for place in range(PROBES_MAX)]
+    return found
+
+
+def _levels(point: Point) -> Iterator[tuple[str, Value]]:
+    """Coordinates, and the pairs of those that decide most: what a machine has to simulate of a
+    record."""
+    yield from point.coordinates.items()
+    at = point.coordinates
+    yield "machine and record", f"{at['machine']} {at['record']}"
+
+
+def _probes(folder: Folder, points: Sequence[Point]) -> Iterator[Probed]:
+    """Replays them, one at a time, in a process of their own."""
+    for point in points:
+        with Supervisor(folder.path, 1, folder.plan.limits.memory_mb) as supervisor:
+            supervisor.start(point, Limits(PROBE_SECONDS))
+            answers: list[Answer] = []
+            while supervisor.started:
+                answers += supervisor.answers()
+        for answer in answers:
+            if answer.row is not None:
+                yield _probed(answer.point, answer.times, len(encoded(answer.row)))
+            elif _is_too_long(answer.end):
+                yield Probed(answer.point, answer.end.seconds, answer.end.megabytes or 0, 1024)
+
+
+def _is_too_long(end: End) -> bool:
+    return end.how == "time"
+
+
+def _probed(point: Point, times: dict[str, Any], row_bytes: int) -> Probed:
+    return Probed(point, times["seconds"], times["peak_mb"], row_bytes)
+
+
+def _noted(folder: Folder) -> Iterator[Probed]:
+    """What the points took that were done; of many, some evenly over all."""
+    said: dict[int, dict[str, Any]] = {}
+    for path in sorted((folder.path / "times").glob("*.jsonl")):
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                one = json.loads(line)
+                said[one["point"]] = one
+    numbers = sorted(said)[:: max(1, len(said) // 1000)]
+    for point in folder.chosen(numbers):
+        yield _probed(point, said[point.number], 1024)
+
+
+@dataclass(frozen=True)
+class Model:
+    """The logarithm of the seconds of a point: a sum over its coordinates."""
+
+    names: tuple[str, ...]
+    levels: dict[str, tuple[Value, ...] | None]  # None: a number, by its logarithm
+    weights: Any  # numpy array
+    centre: float
+
+    @classmethod
+    def fitted(cls, known: Sequence[tuple[Any, float]]) -> Model:
+        """By least squares, with weights kept small where the points do not tell them apart."""
+        names = tuple(dict.fromkeys(name for at, _ in known for name in at))
+        levels: dict[str, tuple[Value, ...] | None] = {}
+        for name in names:
+            found = tuple(dict.fromkeys(at[name] for at, _ in known if name in at))
+            is_number = all(isinstance(one, int | float) and one > 0 for one in found)
+            levels[name] = None if is_number and len(found) > LEVELS_MAX else found
+        logs = numpy.array([math.log(max(seconds, 1e-4)) for _, seconds in known])
+        model = cls(names, levels, None, float(logs.mean()))
+        rows = numpy.array([model._row(at) for at, _ in known])
+        penalty = WEIGHT * numpy.eye(rows.shape[1])
+        weights = numpy.linalg.solve(rows.T @ rows + penalty, rows.T @ (logs - logs.mean()))
+        return cls(names, levels, weights, float(logs.mean()))
+
+    def seconds(self, at: Any) -> float:
+        """Of a point with these coordinates."""
+        return math.exp(self.centre + float(numpy.dot(self._row(at), self.weights)))
+
+    def _row(self, at: Any) -> list[float]:
+        row: list[float] = []
+        for name in self.names:
+            value, levels = at.get(name), self.levels[name]
+            if levels is None:
+                row.append(math.log(value) if isinstance(value, int | float) and value > 0 else 0.0)
+            else:
+                row += [float(value == level) for level in levels]
+        return row
