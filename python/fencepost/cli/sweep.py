@@ -18,8 +18,8 @@ from fencepost.cli.exit_codes import CANNOT_WORK_HERE, CHECK_FAILED
 from fencepost.cli.help_text import Commands, Group
 from fencepost.progress import WholeWatch
 from fencepost.runs import executors
-from fencepost.sweeps import example, folder, plan, slurm, table
-from fencepost.sweeps.driver import Driver, Progress, failures
+from fencepost.sweeps import example, folder, plan, probe, slurm, table
+from fencepost.sweeps.driver import Driver, Progress, failures, forget_failure
 from fencepost.sweeps.folder import CannotWorkHere, Folder
 from fencepost.sweeps.watch import LOOK_SECONDS, Watcher
 
@@ -100,21 +100,25 @@ def run_command(
 ) -> None:
     """Make a plan's folder and replay its points, or go on with a folder (the default command)."""
     with code_of_workers():
-        made = _folder(what, output, quiet, is_kept=not dry_run)
-        if dry_run:
-            from fencepost.sweeps import probe
-
-            with made as found:
+        with _folder(what, output, quiet, is_kept=not dry_run) as found:
+            if dry_run:
                 probe.show(found, jobs or os.cpu_count() or 1, console.output())
-            return
-        with made as found:
+                return
             if prepare:
                 print(f"{found.path}: {found.count:,} points; go on: fencepost sweep {found.path}")
                 return
             if again:
                 _forget_failures(found)
             with WholeWatch(console.messages(), quiet, "points") as watch:
-                progress = driver(found, jobs or os.cpu_count() or 1, watch).run()
+                made_by = driver(found, jobs or os.cpu_count() or 1, watch)
+                try:
+                    progress = made_by.run()
+                except KeyboardInterrupt:
+                    console.complain(
+                        f"{found.path}: {made_by.progress.text}; go on: fencepost sweep "
+                        f"{found.path}"
+                    )
+                    raise
     _end(found, progress)
 
 
@@ -174,8 +178,7 @@ def _executor() -> Executor | None:
 
 def _forget_failures(found: Folder) -> None:
     for number in failures(found):
-        found.results.remove(number)
-        (found.path / "failed" / f"{number}.json").unlink()
+        forget_failure(found, number)
     for path in (found.path / "attempts").glob("*.jsonl"):
         path.rename(path.with_suffix(".earlier"))
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from fencepost import documents
+from fencepost import documents, interruptions
 from fencepost._core import InputError
 from fencepost.sweeps import ledger
 from fencepost.sweeps.claims import Claims
@@ -103,7 +103,7 @@ class Driver:
         self._writer = Writer(self.folder.results, here().name, self._committed)
         self._times = self.folder.path / "times" / f"{here().name}.jsonl"
         self._histories: dict[int, History] = {}
-        self._progress = Progress(self.folder.count)
+        self.progress = Progress(self.folder.count)
 
     @property
     def _usual(self) -> Limits:
@@ -122,19 +122,23 @@ class Driver:
             self._ledger.close()
             raise
         sweep_debris(self.folder)
-        self._histories = ledger.histories(self.folder.path / "attempts")
+        if not self.is_again:
+            self._histories = ledger.histories(self.folder.path / "attempts")
         done = bytearray(self.folder.count)
         for number in self.folder.results.done():
             done[number] = 1
-        self._progress.done = sum(done)
-        self._progress.failed = len(failures(self.folder))
-        self.watch(self._progress)
+        self.progress.done = sum(done)
+        self.progress.failed = len(failures(self.folder))
+        self.watch(self.progress)
         asked = None if numbers is None else sorted(set(numbers))
         points = self.folder.points() if asked is None else self.folder.chosen(asked)
         left = (point for point in points if self.is_again or not done[point.number])
         try:
-            self._work(left)
-            self._writer.commit()
+            try:
+                self._work(left)
+            finally:  # what was computed is kept, whatever ended it
+                with interruptions.held():
+                    self._writer.commit()
         except OSError as error:
             raise InputError(f"{self.folder.path}: {error.strerror or error}") from error
         except Differs as error:
@@ -142,8 +146,8 @@ class Driver:
         finally:
             self._claims.release_all()
             self._ledger.close()
-        self.watch(self._progress)
-        return self._progress
+        self.watch(self.progress)
+        return self.progress
 
     def _work(self, left: Iterator[Point]) -> None:
         alone: list[Point] = []
@@ -185,13 +189,13 @@ class Driver:
             remaining = []
             for point in others:
                 if self.folder.results.read(point.number) is not None:
-                    self._progress.done += 1
+                    self.progress.done += 1
                 elif self._claims.is_free(point.number):
                     self._alone(point)
                 else:
                     remaining.append(point)
             others = remaining
-            self.watch(self._progress)
+            self.watch(self.progress)
             if others:
                 time.sleep(WAIT_SECONDS)
 
@@ -201,7 +205,7 @@ class Driver:
         if verdict.failed is None:
             return verdict
         note_failure(self.folder, point, verdict.failed)
-        self._progress.failed += 1
+        self.progress.failed += 1
         self._writer.write(failed_row(point, verdict.failed.how))
         return None
 
@@ -213,8 +217,10 @@ class Driver:
         # Somebody may have ended it since we looked.
         if not self.is_again and self.folder.results.read(point.number) is not None:
             self._claims.release(point.number)
-            self._progress.done += 1
+            self.progress.done += 1
             return True
+        if self.is_again:
+            forget_failure(self.folder, point.number)
         self._ledger.start(point.number, limits)
         engine.start(point, limits)
         return True
@@ -229,7 +235,7 @@ class Driver:
             self._claims.renew()
             if self._writer.is_due:
                 self._writer.commit()
-            self.watch(self._progress)
+            self.watch(self.progress)
 
     def _take(self, answer: Answer) -> None:
         number = answer.point.number
@@ -249,8 +255,8 @@ class Driver:
 
     def _committed(self, number: int) -> None:
         self._claims.release(number)
-        self._progress.done += not self.is_again
-        self._progress.new += 1
+        self.progress.done += not self.is_again
+        self.progress.new += 1
 
     @contextmanager
     def _engine(self, limits: Limits, jobs: int | None = None) -> Iterator[Engine]:
@@ -283,6 +289,14 @@ def note_failure(folder: Folder, point: Point, end: End) -> None:
             "repeat": repeat(folder, point),
         },
     )
+
+
+def forget_failure(folder: Folder, number: int) -> None:
+    """Takes back that a point has failed, if it has: it is as if it had never been tried."""
+    path = folder.path / "failed" / f"{number}.json"
+    if path.exists():
+        folder.results.remove(number)
+        path.unlink()
 
 
 def failures(folder: Folder) -> list[int]:

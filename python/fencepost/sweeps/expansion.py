@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from fencepost import _core, machines, schemes
 from fencepost._core import InputError
+from fencepost.plural import many
 from fencepost.runs.axes import AXES
 from fencepost.runs.experiment import options, resolved
 from fencepost.sweeps import values
@@ -32,7 +33,8 @@ class Expansion:
     plan: Plan
     machine_of: Mapping[str, str]  # by what the plan says
     records_of: Mapping[str, tuple[str, ...]]  # by the name of the plan's entry
-    examine: Callable[[], object] = lambda: None  # called for each machine that is resolved
+    open_record: Callable[[str], _core.Record]
+    _checked: set[tuple[str, str, str, str]] = field(default_factory=set)
     _machines: dict[tuple[str, tuple[str, ...]], Document] = field(default_factory=dict)
 
     def points(self, first: int = 0) -> Iterator[Point]:
@@ -76,7 +78,7 @@ class Expansion:
                         f"{machines.name_of(machine)} cannot run {scheme}: it "
                         "has no switch with a persist buffer",
                     )
-                self._check(machine, document, scheme, asked, len(records))
+                self._check(machine, record, document, scheme, asked)
                 yield Point(
                     number, coordinates, self.machine_of[machine], sets, records, scheme, asked
                 )
@@ -101,7 +103,6 @@ class Expansion:
         if key not in self._machines:
             if len(self._machines) > _KEPT:
                 self._machines.clear()
-            self.examine()
             try:
                 self._machines[key] = machines.resolve(machine, list(sets))
             except InputError as error:
@@ -109,24 +110,39 @@ class Expansion:
         return self._machines[key]
 
     def _check(
-        self, machine: str, document: Document, scheme: str, asked: Document, records: int
+        self, machine: str, record: str, document: Document, scheme: str, asked: Document
     ) -> None:
-        hosts = len(document["fabric"]["hosts"])
-        name = machines.name_of(machine)
-        if hosts != records:
+        """Refuses what cannot be replayed at all; keys of the machine have been looked at, so one
+        point stands for all that differ in these alone."""
+        key = (machine, record, scheme, json.dumps(asked, sort_keys=True))
+        if key in self._checked:
+            return
+        self._checked.add(key)
+        name, hosts = machines.name_of(machine), len(document["fabric"]["hosts"])
+        records = self.records_of[record]
+        if hosts != len(records):
             self._refuse(
-                "record", f"{name} has {hosts} hosts, and {records} records are given for them"
+                "record",
+                f"{name} has {many(hosts, 'host')}, and {record} is {many(len(records), 'record')}",
             )
         try:
-            read = resolved(options([scheme], **{"pm": None, **asked}))
-            _core.options_check(json.dumps(read), name, json.dumps(document))
+            read = json.dumps(resolved(options([scheme], **{"pm": None, **asked})))
+            _core.options_check(read, name, json.dumps(document))
+            opened = [self.open_record(one) for one in records]
+            _core.Job(name, json.dumps(document), opened, scheme, read, [])
         except InputError as error:
             self._refuse("options", str(error))
 
     def _refuse(self, key: str, why: str) -> NoReturn:
-        if key in self.plan.nodes:
-            self.plan.nodes[key].refuse(why)
-        raise InputError(why)
+        """Names the member of the table that the core's message is about, where it is about one."""
+        node = self.plan.nodes.get(key)
+        if node is None:
+            raise InputError(why)
+        for name, member in node.table().items() if node.is_table else ():
+            option = f"--{name.replace('_', '-')} "
+            if f"--set {name}=" in why or why.startswith(option):
+                member.refuse(why.removeprefix(option).partition(": ")[2] or why)
+        node.refuse(why)
 
 
 _KEPT = 1000  # resolved machines, each some 30 KB

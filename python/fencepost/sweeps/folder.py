@@ -287,7 +287,10 @@ class _Inputs:
     def expansion(self, plan: Plan) -> Expansion:
         """Of the plan, on these inputs."""
         records = {name: tuple(hosts) for name, hosts in self.records.items()}
-        return Expansion(plan, self.machines, records)
+        return Expansion(plan, self.machines, records, self._open)
+
+    def _open(self, name: str) -> _core.Record:
+        return _core.Record(str(self.work / "records" / name), False)
 
     def _take_machine(self, machine: str) -> None:
         resolved = machines.resolve(machine, [])

@@ -1,0 +1,243 @@
+"""Plans of sweeps: what they say, which points come of it, and how mistakes are told."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from fencepost._core import InputError
+from fencepost.sweeps import folder, plan, values
+from fencepost.sweeps.folder import Folder
+from fencepost.sweeps.point import Point
+from fencepost.tree import RECORDS
+
+RECORD = RECORDS / "persist_loops.fencepost"
+ENTRIES = "switch.persist_buffer.entries"
+START = f'machine = "pcs-table1"\nrecord = "{RECORD}"\n'
+
+
+def made(path: Path, text: str) -> Folder:
+    found, warnings = folder.made(plan.parsed(text, "plan.toml", Path()), path / "s.sweep")
+    assert not warnings
+    return found
+
+
+def coordinates(path: Path, text: str, *names: str) -> list[tuple[object, ...]]:
+    points = made(path, text).points()
+    return [tuple(point.coordinates[name] for name in names) for point in points]
+
+
+def refused(text: str) -> str:
+    with pytest.raises(InputError) as error:
+        plan.parsed(text, "plan.toml", Path())
+    return str(error.value)
+
+
+def test_a_grid_has_every_combination_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    text = f'{START}scheme = ["nopb", "pb"]\n[axes]\n"{ENTRIES}" = "4..8"\n"pm.banks" = [1, 2]\n'
+    found = coordinates(tmp_path, text, ENTRIES, "pm.banks", "scheme")
+    assert found == list(itertools.product([4, 8], [1, 2], ["nopb", "pb"]))
+
+
+def test_a_zip_takes_the_values_of_all_axes_together(tmp_path: Path) -> None:
+    axes = f'[axes]\n"{ENTRIES}" = [4, 8]\n"pm.banks" = [1, 2]\n[sampling]\nhow = "zip"\n'
+    text = f'{START}scheme = "pb"\n{axes}'
+    assert coordinates(tmp_path, text, ENTRIES, "pm.banks") == [(4, 1), (8, 2)]
+
+
+@pytest.mark.parametrize("how", ["random", "latin_hypercube"])
+def test_a_sample_is_the_same_for_the_same_seed(tmp_path: Path, how: str) -> None:
+    def sampled(seed: int, name: str) -> list[tuple[object, ...]]:
+        axes = (
+            f'[axes]\n"{ENTRIES}" = {{from = 4, to = 64}}\n"pm.read_ns" = {{from = 1.5, to = 9}}\n'
+        )
+        how_many = f'[sampling]\nhow = "{how}"\npoints = 8\nseed = {seed}\n'
+        text = f'{START}scheme = "pb"\n{axes}{how_many}'
+        return coordinates(tmp_path / name, text, ENTRIES, "pm.read_ns")
+
+    first = sampled(1, "a")
+    assert first == sampled(1, "b") != sampled(2, "c")
+    assert all(isinstance(entries, int) and 4 <= entries <= 64 for entries, _ in first)
+    assert all(isinstance(ns, float) and 1.5 <= ns <= 9 for _, ns in first)
+
+
+def test_a_latin_hypercube_has_one_point_in_each_part_of_each_axis() -> None:
+    axes = [values.Between(0, 16, False, False), values.Between(1, 256, True, False)]
+    found = list(values.combinations(axes, "latin_hypercube", 16, 3))
+    assert sorted(int(float(first)) for first, _ in found) == list(range(16))
+
+
+def test_a_whole_number_has_a_part_of_the_same_width_at_both_ends() -> None:
+    axis = values.Between(1, 4, False, True)
+    assert [axis.at((place + 0.5) / 8) for place in range(8)] == list("11223344")
+
+
+def test_where_keeps_the_points_that_meet_every_condition(tmp_path: Path) -> None:
+    where = f'where = ["{ENTRIES} >= 4 * pm.banks", "not (pm.banks == 1 and scheme == \'pb\')"]\n'
+    text = f'{START}scheme = ["nopb", "pb"]\n{where}[axes]\n"{ENTRIES}" = [4, 8]\n"pm.banks" = [1, 2]\n'
+    found = coordinates(tmp_path, text, ENTRIES, "pm.banks", "scheme")
+    assert found == [(4, 1, "nopb"), (8, 1, "nopb"), (8, 2, "nopb"), (8, 2, "pb")]
+
+
+def test_repetitions_differ_in_their_seed(tmp_path: Path) -> None:
+    found = made(tmp_path, f'{START}scheme = "pb"\nrepetitions = 3\n').points()
+    assert [(point.coordinates["seed"], point.options["seed"]) for point in found] == [
+        (1, 1),
+        (2, 2),
+        (3, 3),
+    ]
+
+
+def test_options_and_axes_of_a_replay_reach_its_points(tmp_path: Path) -> None:
+    axes = '[axes]\nplacement = ["", "heap=dram0"]\npersist = ["program", "every:8"]\n'
+    text = f'{START}scheme = "pb"\nset = ["pm.banks=2"]\n[options]\nlimit_instructions = 9\n{axes}'
+    points = list(made(tmp_path, text).points())
+    assert [point.options.get("place") for point in points] == [None, None, *[["heap=dram0"]] * 2]
+    assert [point.options["persist"] for point in points] == ["program", "every:8"] * 2
+    assert all(point.options["limit_instructions"] == 9 for point in points)
+    assert all(point.sets == ("pm.banks=2",) for point in points)
+
+
+def test_without_schemes_each_machine_has_those_that_it_can_run(tmp_path: Path) -> None:
+    text = START.replace('"pcs-table1"', '["pcs-table1", "pcs-table1-0sw"]')
+    found = coordinates(tmp_path, text, "machine", "scheme")
+    assert found == [
+        ("pcs-table1", "nopb"),
+        ("pcs-table1", "pb"),
+        ("pcs-table1", "pb_rf"),
+        ("pcs-table1", "pb_adaptive"),
+        ("pcs-table1-0sw", "nopb"),
+    ]
+
+
+def test_a_line_of_points_is_the_point(tmp_path: Path) -> None:
+    text = f'{START}scheme = "pb"\n[options]\nseed = 3\n[axes]\n"pm.banks" = [1, 2]\n'
+    for point in made(tmp_path, text).points():
+        assert Point.of_line(point.number, point.line) == point
+
+
+def test_two_folders_of_one_plan_have_equal_points(tmp_path: Path) -> None:
+    text = f'{START}scheme = ["nopb", "pb"]\n[axes]\n"{ENTRIES}" = "4..32"\n'
+    one, other = made(tmp_path / "a", text), made(tmp_path / "b", text)
+    for name in ("points", "plan.toml"):
+        assert (one.path / name).read_bytes() == (other.path / name).read_bytes()
+
+
+def test_a_changed_plan_adds_points_behind_those_that_are_there(tmp_path: Path) -> None:
+    first = made(tmp_path, f'{START}scheme = "pb"\n[axes]\n"pm.banks" = [2, 4]\n')
+    lines = (first.path / "points").read_text()
+    wider = f'{START}scheme = "pb"\n[axes]\n"pm.banks" = [1, 2, 4]\n'
+    grown, _ = folder.made(plan.parsed(wider, "plan.toml", Path()), first.path)
+    assert (grown.path / "points").read_text().startswith(lines)
+    assert [point.coordinates["pm.banks"] for point in grown.points()] == [2, 4, 1]
+    assert grown.count == 3
+
+
+def test_a_record_that_was_made_again_spoils_nothing(tmp_path: Path) -> None:
+    record = tmp_path / "a.fencepost"
+    record.write_bytes(RECORD.read_bytes())
+    text = f'machine = "pcs-table1"\nrecord = "{record}"\nscheme = "pb"\n'
+    before = made(tmp_path, text)
+    kept = list(before.points())
+    record.unlink()
+    record.write_bytes((RECORDS / "mb_chase-512.fencepost").read_bytes())
+    again, warnings = folder.made(plan.parsed(text, "plan.toml", Path()), before.path)
+    assert list(again.points()) == kept
+    again.check_records()
+    assert ["was recorded again" in warning for warning in warnings] == [True]
+
+
+def test_a_machine_and_what_it_extends_are_in_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(
+        'description = "a"\nextends = "pcs-table1"\n[pm]\nbanks = 2\n'
+    )
+    mine = tmp_path / "mine.toml"
+    mine.write_text('description = "b"\nextends = "base"\n[core]\nrob_entries = 64\n')
+    text = f'machine = "{mine}"\nrecord = "{RECORD}"\nscheme = "pb"\n'
+    found = made(tmp_path, text)
+    mine.unlink()
+    (tmp_path / "base.toml").unlink()
+    [point] = found.points()
+    machine = found.machine(point.machine, [])
+    assert (machine["pm"]["banks"], machine["core"]["rob_entries"]) == (2, 64)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("machin = 1\n", "plan.toml:1: machin: there is no key `machin`; did you mean `machine`?"),
+        ('machine = "pcs-table1"\n', "`record` is missing"),
+        (f"{START}scheme = 'pbx'\n", "plan.toml:3: scheme: there is no choice `pbx`; did you mean"),
+        (f"{START}[axes]\nbanks = [1]\n", "plan.toml:4: axes.banks: there is no axis `banks`"),
+        (f"{START}[axes]\n'pm.banks' = []\n", "plan.toml:4: axes.pm.banks: it has no value"),
+        (f"{START}[axes]\n'pm.banks' = [1, 1]\n", "1 is given twice"),
+        (f"{START}[axes]\n'pm.banks' = '3..9'\n", "a range without a step"),
+        (f"{START}[axes]\n'pm.banks' = {{from = 1}}\n", "it needs `from` and `to`"),
+        (f"{START}[axes]\n'pm.banks' = {{from = 1, to = 4}}\n", "a grid needs values"),
+        (f"{START}[sampling]\nhow = 'random'\n", "random needs `points`"),
+        (f"{START}[sampling]\nhow = 'grd'\n", "there is no choice `grd`; did you mean `grid`?"),
+        (f"{START}where = ['pm.banks >']\n", "is no condition"),
+        (f"{START}where = ['open(1)']\n", "only comparisons, arithmetic"),
+        (
+            f"{START}[options]\nseed = -1\n",
+            "plan.toml:4: options.seed: it has to be a whole number",
+        ),
+        (f"{START}repetitions = 2\n[options]\nseed = 1\n", "they have seeds of their own"),
+        (f"{START}[options]\npersist = 'sync'\n[axes]\npersist = ['sync']\n", "an axis varies it"),
+        (f"{START}[limits]\nmemory_mb = 1\n", "limits.memory_mb: it has to be a whole number"),
+        (
+            f"{START}extract = ['cost.bit']\n",
+            "there is no cost `cost.bit`; did you mean `cost.bits`?",
+        ),
+        ("a = [1,\n", "plan.toml:"),
+    ],
+)
+def test_mistakes_have_file_line_and_key(text: str, message: str) -> None:
+    assert message in refused(text)
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        (
+            'scheme = "pb"\n[axes]\n"pm.bank" = [1]\n',
+            "plan.toml:5: axes.pm.bank: pm.bank: there is no such key",
+        ),
+        ('where = ["pm.bank > 1"]\n', "there is no `pm.bank`"),
+        ('where = ["scheme > 1"]\n', "it cannot be worked out"),
+        (
+            '[options]\npersist = "sometimes"\n',
+            "plan.toml:4: options.persist: it has to be program, sync or",
+        ),
+        ('[options]\nplace = ["heap=nowhere"]\n', "nowhere"),
+        ('where = ["pm.banks < 0"]\n', "the plan has no points"),
+    ],
+)
+def test_mistakes_that_only_machines_tell_leave_no_folder(
+    tmp_path: Path, more: str, message: str
+) -> None:
+    with pytest.raises(InputError, match=".") as error:
+        made(tmp_path, START + more)
+    assert message in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_is_no_sweep_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "s.sweep").mkdir()
+    (tmp_path / "s.sweep" / "thesis.tex").touch()
+    with pytest.raises(InputError, match="no sweep's folder"):
+        made(tmp_path, START)
+
+
+def test_machines_with_other_numbers_of_hosts_want_records_for_each(tmp_path: Path) -> None:
+    text = f'machine = "pcs-table1-2hosts"\nrecord = "{RECORD}"\nscheme = "pb"\n'
+    with pytest.raises(
+        InputError, match=r"plan.toml:2: record: .* has 2 hosts, and persist_loops is 1 record"
+    ):
+        made(tmp_path, text)
+    hosts = f'{{name = "pair", hosts = ["{RECORD}", "{RECORD}"]}}'
+    both = f'machine = "pcs-table1-2hosts"\nrecord = [{hosts}]\nscheme = "pb"\n'
+    [point] = made(tmp_path, both).points()
+    assert len(point.records) == 2

@@ -1,0 +1,371 @@
+"""`fencepost sweep` and `fencepost point` as processes: results, interruptions, deaths."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost.sweeps import ledger
+from fencepost.sweeps.folder import Folder
+from fencepost.tree import RECORDS
+from fencepost.validation.persist import ARENA
+from installed import FENCEPOST, Fencepost
+
+RECORD = RECORDS / "persist_loops.fencepost"
+ENTRIES = "switch.persist_buffer.entries"
+SAME = ("plan.toml", "points", "results")  # whatever disturbs a sweep
+
+PLAN = f"""\
+machine = "pcs-table1"
+record = "{RECORD}"
+scheme = ["nopb", "pb"]
+[options]
+pm = ["{ARENA}"]
+limit_instructions = 30000
+[axes]
+"{ENTRIES}" = [4, 16]
+"pm.read_ns" = [100, 300, 900]
+"""
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sweep of `PLAN`, done."""
+    above = tmp_path_factory.mktemp("undisturbed")
+    (above / "plan.toml").write_text(PLAN)
+    subprocess.run([FENCEPOST, "sweep", "-q", "plan.toml"], cwd=above, check=True)
+    return above / "plan.sweep"
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """What has to be equal of two sweeps of one plan, by name."""
+    found = {}
+    for name in SAME:
+        path = folder / name
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            if file.is_file():
+                found[str(file.relative_to(folder))] = file.read_bytes()
+    return found
+
+
+def is_without_debris(folder: Path) -> bool:
+    """Whether nothing is left of what only who works on it needs."""
+    return not list((folder / "claims").iterdir()) and not list(folder.rglob(".*"))
+
+
+def table(folder: Path, *options: str) -> list[dict[str, str]]:
+    shown = subprocess.run(
+        [FENCEPOST, "sweep", "table", folder, "--csv", "-", *options],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return list(csv.DictReader(shown.stdout.splitlines()))
+
+
+def wait_until(holds: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 120
+    while not (found := holds()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return found
+
+
+def children(parent: int) -> list[int]:
+    """The processes that replay points."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and fields[0] != "Z":
+            found.append(int(path.parent.name))
+    return found
+
+
+def started(folder: Path, *words: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [FENCEPOST, *map(str, words)], cwd=folder, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_row_has_what_a_run_gives(
+    undisturbed: Path, fencepost: Fencepost, tmp_path: Path
+) -> None:
+    options = ["--pm", ARENA, "--limit-instructions", "30000", "--set", f"{ENTRIES}=4"]
+    options += ["--set", "pm.read_ns=300", "--json", "result.json"]
+    fencepost("run", "pcs-table1", RECORD, "--scheme", "pb", *options, check=True)
+    [run] = json.loads((tmp_path / "result.json").read_text())["runs"]
+    [row] = [
+        row
+        for row in table(undisturbed)
+        if (row["scheme"], row[ENTRIES], row["pm.read_ns"]) == ("pb", "4", "300")
+    ]
+    assert float(row["simulated_ns"]) == run["simulated_ns"]
+    assert float(row["persist.latency_ns.mean"]) == run["persist"]["latency_ns"]["mean"]
+    assert (row["reliable"], row["failed"]) == ("true", "")
+
+
+def test_the_table_has_ratios_over_a_baseline(undisturbed: Path) -> None:
+    rows = table(undisturbed, "--baseline", "scheme=nopb")
+    base = {
+        (row[ENTRIES], row["pm.read_ns"]): float(row["simulated_ns"])
+        for row in rows
+        if row["scheme"] == "nopb"
+    }
+    for row in rows:
+        expected = base[row[ENTRIES], row["pm.read_ns"]] / float(row["simulated_ns"])
+        assert float(row["speedup"]) == pytest.approx(expected)
+
+
+def test_the_table_has_means_of_groups(undisturbed: Path) -> None:
+    every = table(undisturbed)
+    grouped = table(undisturbed, "--group", "scheme", "--columns", "simulated_ns")
+    assert [(row["scheme"], row["points"]) for row in grouped] == [("nopb", "6"), ("pb", "6")]
+    for row in grouped:
+        of = [float(one["simulated_ns"]) for one in every if one["scheme"] == row["scheme"]]
+        assert float(row["simulated_ns"]) == pytest.approx(sum(of) / len(of))
+
+
+def test_status_and_a_second_run_find_everything_done(
+    undisturbed: Path, fencepost: Fencepost
+) -> None:
+    before = ledger.starts(undisturbed / "attempts")
+    shown = fencepost("sweep", "status", undisturbed)
+    assert "12 of 12 points done, 0 of them failed" in shown.stdout
+    assert fencepost("sweep", undisturbed).returncode == 0
+    assert ledger.starts(undisturbed / "attempts") == before == 12
+    assert is_without_debris(undisturbed)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_sweep_goes_on_and_ends_as_an_undisturbed_one(
+    undisturbed: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    process = started(tmp_path, "sweep", "-q", "-j", "1", "plan.toml")
+    attempts = tmp_path / "plan.sweep" / "attempts"
+    wait_until(lambda: attempts.exists() and ledger.starts(attempts) > 1)
+    [child] = children(process.pid)
+    process.send_signal(number)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert "fencepost sweep plan.sweep" in said
+    wait_until(lambda: not Path(f"/proc/{child}").exists())
+    assert is_without_debris(tmp_path / "plan.sweep")
+    subprocess.run([FENCEPOST, "sweep", "-q", "plan.sweep"], cwd=tmp_path, check=True)
+    assert content(tmp_path / "plan.sweep") == content(undisturbed)
+
+
+def test_a_killed_driver_leaves_a_folder_that_goes_on(undisturbed: Path, tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    process = started(tmp_path, "sweep", "-q", "plan.toml")
+    folder = tmp_path / "plan.sweep"
+    wait_until(lambda: folder.exists() and ledger.starts(folder / "attempts") > 1)
+    [child] = children(process.pid)
+    process.kill()
+    process.communicate()
+    wait_until(lambda: not Path(f"/proc/{child}").exists())
+    subprocess.run([FENCEPOST, "sweep", "-q", "plan.sweep"], cwd=tmp_path, check=True)
+    assert content(folder) == content(undisturbed)
+    assert is_without_debris(folder)
+    assert not ledger.histories(folder / "attempts")  # nobody is suspected
+
+
+def test_two_drivers_share_a_folder(undisturbed: Path, tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    subprocess.run([FENCEPOST, "sweep", "--prepare", "plan.toml"], cwd=tmp_path, check=True)
+    both = [started(tmp_path, "sweep", "-q", "plan.sweep") for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    folder = tmp_path / "plan.sweep"
+    assert content(folder) == content(undisturbed)
+    assert ledger.starts(folder / "attempts") == 12
+    assert is_without_debris(folder)
+
+
+def test_a_point_that_kills_its_process_has_failed_after_two_attempts(
+    undisturbed: Path, tmp_path: Path
+) -> None:
+    """Its neighbours are suspected once, and cleared."""
+    (tmp_path / "plan.toml").write_text(PLAN)
+    process = started(tmp_path, "sweep", "-q", "plan.toml")
+    folder = tmp_path / "plan.sweep"
+    kills = 0
+    while process.poll() is None:
+        for child in children(process.pid):
+            # All of a process's claims are the driver's: what it has in flight, the ledger says.
+            if 5 in in_flight(folder):
+                os.kill(child, signal.SIGSTOP)
+                if 5 in in_flight(folder):
+                    os.kill(child, signal.SIGKILL)
+                    kills += 1
+                os.kill(child, signal.SIGCONT)
+        time.sleep(0.002)
+    process.communicate()
+    assert process.returncode == 1
+    assert kills == 2
+    assert [row["failed"] for row in table(folder) if row["failed"]] == ["died"]
+    said = json.loads((folder / "failed" / "5.json").read_text())
+    assert said["reason"] == "died at once (signal SIGKILL)"
+    assert said["repeat"].startswith("fencepost point ")
+    others = {name: row for name, row in content(folder).items() if not name.endswith("/5.json")}
+    expected = {
+        name: row for name, row in content(undisturbed).items() if not name.endswith("/5.json")
+    }
+    assert others == expected
+
+
+def in_flight(folder: Path) -> set[int]:
+    found: set[int] = set()
+    if not (folder / "attempts").exists():
+        return found
+    for line in ledger.lines(folder / "attempts"):
+        if "start" in line:
+            found.add(line["start"])
+        else:
+            found.discard(line["end"])
+    return found
+
+
+def test_a_failed_point_is_repeated_by_the_command_that_is_named(
+    tmp_path: Path, fencepost: Fencepost
+) -> None:
+    """A replay of 13 million instructions is not done in a fifth of a second."""
+    record = RECORDS / "mb_chase-3584.fencepost"
+    text = f'machine = "pcs-table1"\nrecord = "{record}"\nscheme = "pb"\n'
+    (tmp_path / "plan.toml").write_text(f"{text}[limits]\nseconds = 0.1\n")
+    done = fencepost("sweep", "-q", "plan.toml")
+    assert done.returncode == 1
+    folder = tmp_path / "plan.sweep"
+    rows = table(folder)
+    assert {row["failed"] for row in rows} == {"time"}
+    said = json.loads((folder / "failed" / "0.json").read_text())
+    assert said["reason"] == "after 0 s of limit 0.2"
+    listed = fencepost("sweep", "failed", folder).stdout
+    assert f"point 0: {said['reason']}" in listed
+    again = fencepost(*said["repeat"].split()[1:], "--seconds", "60")
+    assert again.returncode == 0, again.stderr
+    assert table(folder)[0]["failed"] == ""
+    assert not (folder / "failed" / "0.json").exists()
+
+
+def test_a_point_that_needs_more_than_twice_the_memory_has_failed(
+    tmp_path: Path, fencepost: Fencepost
+) -> None:
+    """32 cores with a second level each as large as it can be want some GB."""
+    sizes = '[axes]\n"cache.l2.size_kib" = [2048, 65536]\n[limits]\nmemory_mb = 400\n'
+    options = '[options]\nlimit_instructions = 1000\nplace = ["all=dram0"]\n'
+    text = f'machine = "spr-cxl"\nrecord = "{RECORD}"\nscheme = "nopb"\n'
+    (tmp_path / "plan.toml").write_text(text + options + sizes)
+    done = fencepost("sweep", "-q", "plan.toml")
+    assert done.returncode == 1
+    assert [row["failed"] for row in table(tmp_path / "plan.sweep")] == ["", "memory"]
+    said = json.loads((tmp_path / "plan.sweep" / "failed" / "1.json").read_text())
+    assert said["reason"] == "needed at least 800 MB"
+
+
+def test_another_simulator_computes_nothing(
+    undisturbed: Path, tmp_path: Path, fencepost: Fencepost
+) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    fencepost("sweep", "--prepare", "plan.toml", check=True)
+    path = tmp_path / "plan.sweep" / "sweep.json"
+    path.write_text(path.read_text().replace(Folder(undisturbed).said["simulator"], "another"))
+    done = fencepost("point", "plan.sweep", "0-3")
+    assert done.returncode == 4
+    [line] = done.stderr.splitlines()
+    assert "made by another Fencepost" in line
+    assert len(ledger.refusals(tmp_path / "plan.sweep" / "attempts")) == 1
+
+
+@pytest.mark.parametrize("mishap", ["missing", "changed"])
+def test_without_the_record_nothing_is_computed(
+    tmp_path: Path, fencepost: Fencepost, mishap: str
+) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    fencepost("sweep", "--prepare", "plan.toml", check=True)
+    [record] = (tmp_path / "plan.sweep" / "records").iterdir()
+    record.unlink()
+    if mishap == "changed":
+        record.write_bytes(b"FPFR")
+    done = fencepost("point", "plan.sweep", "0")
+    assert done.returncode == 4
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_points_go_through_any_executor(
+    undisturbed: Path, tmp_path: Path, fencepost: Fencepost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pool.py").write_text(
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "from multiprocessing import get_context\n"
+        "def made():\n"
+        "    return ProcessPoolExecutor(2, mp_context=get_context('spawn'))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    monkeypatch.setenv("FENCEPOST_EXECUTOR", "pool:made")
+    (tmp_path / "plan.toml").write_text(PLAN)
+    fencepost("sweep", "-q", "plan.toml", check=True)
+    assert content(tmp_path / "plan.sweep") == content(undisturbed)
+
+
+def test_whole_documents_are_kept_where_the_plan_says_so(
+    tmp_path: Path, fencepost: Fencepost
+) -> None:
+    (tmp_path / "plan.toml").write_text('keep = "full"\n' + PLAN.replace("[4, 16]", "[4]"))
+    fencepost("sweep", "-q", "plan.toml", check=True)
+    kept = tmp_path / "plan.sweep" / "documents" / "00" / "3.json.gz"
+    (tmp_path / "3.json").write_bytes(gzip.decompress(kept.read_bytes()))
+    assert fencepost("report", "3.json").returncode == 0
+
+
+def test_init_writes_a_plan_that_runs(tmp_path: Path, fencepost: Fencepost) -> None:
+    fencepost("sweep", "init", "--record", RECORD, check=True)
+    prepared = fencepost("sweep", "sweep.toml", "--prepare", check=True)
+    assert "points" in prepared.stdout
+    again = fencepost("sweep", "init")
+    assert again.returncode == 2
+    assert "it is there already" in again.stderr
+
+
+def test_a_dry_run_says_how_much_there_is_and_leaves_nothing(
+    tmp_path: Path, fencepost: Fencepost
+) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    shown = fencepost("sweep", "--dry-run", "plan.toml", check=True).stdout
+    assert re.search(r"12 points, \d+ of them probed", shown)
+    assert re.search(r"time: .* s a point", shown)
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.toml"]
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["sweep", "nothing.toml"], "nothing.toml: cannot be read"),
+        (["sweep", RECORD], "this is a record"),
+        (["sweep", "."], "no sweep's folder"),
+        (["sweep", "status", "."], "no sweep's folder"),
+        (["point", "."], "Missing argument"),
+        (["point", ".", "x"], "no sweep's folder"),
+        (["sweep", "submit", "slrm", "."], "there is no engine `slrm`"),
+    ],
+)
+def test_wrong_input_has_one_line(
+    fencepost_here: Fencepost, words: list[object], message: str
+) -> None:
+    done = fencepost_here(*words)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1
