@@ -76,7 +76,8 @@ def test_a_whole_number_has_a_part_of_the_same_width_at_both_ends() -> None:
 
 def test_where_keeps_the_points_that_meet_every_condition(tmp_path: Path) -> None:
     where = f'where = ["{ENTRIES} >= 4 * pm.banks", "not (pm.banks == 1 and scheme == \'pb\')"]\n'
-    text = f'{START}scheme = ["nopb", "pb"]\n{where}[axes]\n"{ENTRIES}" = [4, 8]\n"pm.banks" = [1, 2]\n'
+    axes = f'[axes]\n"{ENTRIES}" = [4, 8]\n"pm.banks" = [1, 2]\n'
+    text = f'{START}scheme = ["nopb", "pb"]\n{where}{axes}'
     found = coordinates(tmp_path, text, ENTRIES, "pm.banks", "scheme")
     assert found == [(4, 1, "nopb"), (8, 1, "nopb"), (8, 2, "nopb"), (8, 2, "pb")]
 
@@ -218,7 +219,7 @@ def test_mistakes_have_file_line_and_key(text: str, message: str) -> None:
 def test_mistakes_that_only_machines_tell_leave_no_folder(
     tmp_path: Path, more: str, message: str
 ) -> None:
-    with pytest.raises(InputError, match=".") as error:
+    with pytest.raises(InputError) as error:
         made(tmp_path, START + more)
     assert message in str(error.value)
     assert not list(tmp_path.iterdir())

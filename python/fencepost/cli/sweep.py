@@ -99,26 +99,24 @@ def run_command(
     quiet: Quiet = False,
 ) -> None:
     """Make a plan's folder and replay its points, or go on with a folder (the default command)."""
-    with code_of_workers():
-        with _folder(what, output, quiet, is_kept=not dry_run) as found:
-            if dry_run:
-                probe.show(found, jobs or os.cpu_count() or 1, console.output())
-                return
-            if prepare:
-                print(f"{found.path}: {found.count:,} points; go on: fencepost sweep {found.path}")
-                return
-            if again:
-                _forget_failures(found)
-            with WholeWatch(console.messages(), quiet, "points") as watch:
-                made_by = driver(found, jobs or os.cpu_count() or 1, watch)
-                try:
-                    progress = made_by.run()
-                except KeyboardInterrupt:
-                    console.complain(
-                        f"{found.path}: {made_by.progress.text}; go on: fencepost sweep "
-                        f"{found.path}"
-                    )
-                    raise
+    with code_of_workers(), _folder(what, output, quiet, is_kept=not dry_run) as found:
+        if dry_run:
+            probe.show(found, jobs or os.cpu_count() or 1, console.output())
+            return
+        if prepare:
+            print(f"{found.path}: {found.count:,} points; go on: fencepost sweep {found.path}")
+            return
+        if again:
+            _forget_failures(found)
+        with WholeWatch(console.messages(), quiet, "points") as watch:
+            made_by = driver(found, jobs or os.cpu_count() or 1, watch)
+            try:
+                progress = made_by.run()
+            except KeyboardInterrupt:
+                console.complain(
+                    f"{found.path}: {made_by.progress.text}; go on: fencepost sweep {found.path}"
+                )
+                raise
     _end(found, progress)
 
 

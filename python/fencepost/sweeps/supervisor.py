@@ -13,6 +13,7 @@ import os
 import resource
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -67,6 +68,7 @@ class Supervisor:
         self.threads = threads
         self._memory_mb = memory_mb
         self._child: subprocess.Popen[bytes] | None = None
+        self._asking: socket.socket | None = None
         self._said: IO[bytes] | None = None  # the child's own messages
         self._rest = b""
         self._kills = 0
@@ -86,11 +88,10 @@ class Supervisor:
 
     def start(self, point: Point, limits: Limits) -> None:
         """Hands a point to the child, which is started if there is none."""
-        child = self._child or self._begun()
-        assert child.stdin is not None
+        if self._child is None:
+            self._begin()
         self.started[point.number] = Started(point, limits, time.monotonic())
-        with suppress(BrokenPipeError):  # it has died, and `answers` will say so
-            self._say(child, {"number": point.number, "point": point.line})
+        self._say({"number": point.number, "point": point.line})
 
     def answers(self) -> Iterator[Answer]:
         """What has come since the last call, after waiting a little if there is nothing."""
@@ -109,40 +110,41 @@ class Supervisor:
             if not part:
                 yield from self._died(child)
                 return
-        yield from self._overdue(child)
+        yield from self._overdue()
 
     def close(self) -> None:
         """Ends the child; what it was doing is lost."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
-            for pipe in (self._child.stdin, self._child.stdout, self._said):
-                if pipe is not None:
-                    with suppress(BrokenPipeError):
-                        pipe.close()
+            for end in (self._asking, self._child.stdout, self._said):
+                if end is not None:
+                    end.close()
         self._child, self._rest = None, b""
 
-    def _begun(self) -> subprocess.Popen[bytes]:
+    def _begin(self) -> None:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 `close` does it
         words = [sys.executable, "-m", "fencepost.sweeps.worker", str(self._folder)]
         words += [str(self.threads), str((self._memory_mb or 0) * self.threads)]
         package = str(Path(fencepost.__file__).parent.parent)
         path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        self._asking, theirs = socket.socketpair()
         self._child = subprocess.Popen(
             words,
-            stdin=subprocess.PIPE,
+            stdin=theirs,
             stdout=subprocess.PIPE,
             stderr=self._said,
             env={**os.environ, "PYTHONPATH": path},
             start_new_session=True,  # a terminal's Ctrl-C is for the supervisor
         )
+        theirs.close()
         self._kills, self._megabytes = _out_of_memory_kills(), 0.0
-        return self._child
 
-    def _say(self, child: subprocess.Popen[bytes], said: dict[str, Any]) -> None:
-        assert child.stdin is not None
-        child.stdin.write(json.dumps(said).encode() + b"\n")
-        child.stdin.flush()
+    def _say(self, said: dict[str, Any]) -> None:
+        assert self._asking is not None
+        with suppress(OSError):  # it has died, and `answers` will say so
+            # Of a pipe, SIGPIPE would end this process too.
+            self._asking.sendall(json.dumps(said).encode() + b"\n", socket.MSG_NOSIGNAL)
 
     def _answer(self, said: dict[str, Any]) -> Answer:
         started = self.started.pop(said["number"])
@@ -160,7 +162,7 @@ class Supervisor:
             None if document is None else base64.b64decode(document),
         )
 
-    def _overdue(self, child: subprocess.Popen[bytes]) -> Iterator[Answer]:
+    def _overdue(self) -> Iterator[Answer]:
         """Cancels what has had its time; a child that does not obey is killed."""
         now = time.monotonic()
         for started in list(self.started.values()):
@@ -168,8 +170,7 @@ class Supervisor:
             if started.cancelled is None:
                 if limit is not None and now - started.at > limit:
                     started.cancelled = now
-                    with suppress(BrokenPipeError):
-                        self._say(child, {"cancel": started.point.number})
+                    self._say({"cancel": started.point.number})
             elif now - started.cancelled > GRACE_SECONDS:
                 self.started.pop(started.point.number)
                 others = list(self.started.values())
