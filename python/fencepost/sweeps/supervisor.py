@@ -131,7 +131,7 @@ class Supervisor:
         self._asking, theirs = socket.socketpair()
         self._child = subprocess.Popen(
             words,
-            stdin=theirs,
+            stdin=theirs.fileno(),
             stdout=subprocess.PIPE,
             stderr=self._said,
             env={**os.environ, "PYTHONPATH": path},
