@@ -87,9 +87,7 @@ def main(parent: int, words: list[str]) -> int:
     if os.getppid() != parent:  # it died before
         return 1
     try:
-        child = subprocess.Popen(
-            words, preexec_fn=lambda: _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        )
+        child = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *words])
         return _code_of(child.pid)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

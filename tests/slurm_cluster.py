@@ -36,12 +36,14 @@ KEY_BYTES = 128
 # A socket's path has at most 107 bytes; behind the folder of sockets there is the node's name, a
 # job's number and a step's.
 SOCKETS_FOLDER_BYTES_MAX = 60
+# The controller writes down what has changed at most every five seconds.
+UNWRITTEN_S = 6
 PAUSE_S = 0.02
 LINES_OF_LOG = 10
 
-# `cred_expire`: a job that was requeued waits that long (the default is 120 s). The scheduler looks
-# once a second, and at once when a job comes or ends. Jobs that ask for no memory get that of their
-# share of processors, for otherwise each would get all of the node's.
+# `cred_expire`: a job that was requeued waits that long; less than 5 s is refused, the default is
+# 120 s. The scheduler looks once a second, and at once when a job comes or ends. Jobs that ask for
+# no memory get that of their share of processors, for otherwise each would get all of the node's.
 _CONFIGURATION = """\
 ClusterName=fencepost
 SlurmctldHost=localhost
@@ -86,9 +88,9 @@ PartitionName={long} Nodes={node} DefaultTime=60 MaxTime=1-00:00:00
 
 def require_slurm() -> None:
     """Skips the test where Slurm is not installed; in CI (FENCEPOST_CI) that is a failure."""
-    missing = sorted({of for one, of in PACKAGES.items() if shutil.which(one, path=_WHERE) is None})
+    missing = sorted({of for one, of in PACKAGES.items() if not shutil.which(one, path=_WHERE)})
     if missing:
-        reason = f"{' and '.join(missing)} not installed; type: make slurm"
+        reason = f"not installed: {', '.join(missing)}; type: make slurm"
         if os.environ.get("FENCEPOST_CI"):
             pytest.fail(reason)
         pytest.skip(reason)
@@ -111,7 +113,7 @@ class Cluster:
         max_job_count: int = 10_000,
         min_job_age_s: int = 600,
         kill_wait_s: int = 2,
-        requeue_delay_s: int = 2,
+        requeue_delay_s: int = 5,
         message_timeout_s: int = 10,
     ) -> None:
         self._folder = folder
@@ -172,7 +174,7 @@ class Cluster:
         self, *words: object, timeout: float = 60, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """One of Slurm's commands, in the cluster's folder."""
-        return subprocess.run(
+        done = subprocess.run(
             list(map(str, words)),
             cwd=self._folder,
             env=os.environ | self.environment,
@@ -180,37 +182,52 @@ class Cluster:
             capture_output=True,
             text=True,
             timeout=timeout,
-            check=check,
+            check=False,
         )
+        assert done.returncode == 0 or not check, f"{words}: {done.returncode}, {done.stderr}"
+        return done
 
     def kill_controller(self) -> None:
-        """By SIGKILL. Jobs go on; commands find nobody, and say so after `message_timeout_s`."""
+        """By SIGKILL: jobs go on, and commands find nobody. It forgets what it has not written
+        down, accepted jobs too; their numbers are then given again."""
         self._kill("slurmctld")
 
     def start_controller(self) -> None:
-        """It knows the jobs that there were before. Returns when it answers."""
+        """It knows the jobs that were written down. Returns when it answers; that it hears of the
+        node takes a few seconds more."""
         self._start("slurmctld", "-D")
         self._wait_until(
             lambda: self.run("scontrol", "ping", check=False).returncode == 0, "slurmctld answers"
         )
 
+    def wait_until_written(self) -> None:
+        """Until the controller has written down what it was told before."""
+        time.sleep(UNWRITTEN_S)
+
     def drain(self) -> None:
         """The node starts no more jobs; those that run go on."""
-        self.run("scontrol", "update", f"NodeName={NODE}", "State=DRAIN", "Reason=test")
+        self._set_node("State=DRAIN", "Reason=test")
 
     def resume(self) -> None:
         """Ends `drain`."""
-        self.run("scontrol", "update", f"NodeName={NODE}", "State=RESUME")
+        # That is an error for a node that is not drained, or that has not been heard of yet.
+        self._set_node("State=RESUME", check=False)
+        self._wait_until(lambda: "drain" not in self._node_state(), "the node resumes")
 
     def wait_until_idle(self, timeout: float = 60) -> None:
         """Until no job waits, runs or is just ending, and the node would take one."""
 
         def is_idle() -> bool:
-            node = self.run("sinfo", "--noheader", "--Node", "--partition", FAST, "-o", "%T")
-            jobs = self.run("squeue", "--noheader")
-            return node.stdout == "idle\n" and jobs.stdout == ""
+            return self._node_state() == "idle" and not self.run("squeue", "--noheader").stdout
 
         self._wait_until(is_idle, "the cluster is idle", timeout)
+
+    def _set_node(self, *words: str, check: bool = True) -> None:
+        self.run("scontrol", "update", f"NodeName={NODE}", *words, check=check)
+
+    def _node_state(self) -> str:
+        told = self.run("sinfo", "--noheader", "--Node", f"--partition={FAST}", "--format=%T")
+        return told.stdout.strip()
 
     def _configure(self, sockets: Path) -> None:
         (self._folder / "state").mkdir(parents=True, exist_ok=True)
