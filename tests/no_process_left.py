@@ -1,15 +1,17 @@
 """Runs a command and ends all that it leaves behind, daemons too.
 
-python3 tests/no_process_left.py PARENT COMMAND...: when the command ends, at SIGTERM, or when the
-process PARENT dies, every descendant gets SIGKILL. What a daemon starts in sessions of its own
-comes to this process when it loses its parent, for it is a subreaper. PARENT's thread that started
-this has to live on: the kernel takes that thread's end for the death. Standard library only.
+python3 tests/no_process_left.py PARENT FOLDER COMMAND...: when the command ends, at SIGTERM, or
+when the process PARENT dies, every descendant gets SIGKILL, and FOLDER, if it is named, is removed.
+What a daemon starts in sessions of its own comes to this process when it loses its parent, for it
+is a subreaper. PARENT's thread that started this has to live on: the kernel takes that thread's end
+for the death. Standard library only.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,9 +27,9 @@ PR_SET_CHILD_SUBREAPER = 36
 PAUSE_S = 0.01
 
 
-def command(*words: object) -> list[str]:
-    """The words that run this, as a child of this process."""
-    return [sys.executable, __file__, str(os.getpid()), *map(str, words)]
+def command(*words: object, folder: Path | None = None) -> list[str]:
+    """The words that run these as a child of this process, and remove the folder at the end."""
+    return [sys.executable, __file__, str(os.getpid()), str(folder or ""), *map(str, words)]
 
 
 def _prctl(option: int, value: int) -> None:
@@ -79,7 +81,7 @@ def _kill_all() -> None:
         time.sleep(PAUSE_S)
 
 
-def main(parent: int, words: list[str]) -> int:
+def main(parent: int, folder: str, words: list[str]) -> int:
     """The command's exit code, or the negative number of the signal that ended it."""
     signal.signal(signal.SIGTERM, _end)
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -92,7 +94,9 @@ def main(parent: int, words: list[str]) -> int:
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         _kill_all()
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(int(sys.argv[1]), sys.argv[2:]))
+    raise SystemExit(main(int(sys.argv[1]), sys.argv[2], sys.argv[3:]))

@@ -156,7 +156,8 @@ class Cluster:
             self._configure(sockets)
             self._start_munge(sockets)
             self.start_controller()
-            self._start("slurmd", "-D", "-N", NODE)
+            # Only this one writes in that folder later, so it is the one that removes it.
+            self._start("slurmd", "-D", "-N", NODE, removes=sockets)
             self.wait_until_idle()
         except BaseException:
             self.stop()
@@ -167,7 +168,7 @@ class Cluster:
         for name in reversed(list(self._daemons)):
             self._kill(name)
         if self._sockets is not None:
-            shutil.rmtree(self._sockets)
+            shutil.rmtree(self._sockets, ignore_errors=True)  # it may be gone by now
             self._sockets = None
 
     def run(
@@ -260,13 +261,13 @@ class Cluster:
         )
         self._wait_until(lambda: _accepts(its_socket), "munged answers")
 
-    def _start(self, name: str, *words: str) -> None:
+    def _start(self, name: str, *words: str, removes: Path | None = None) -> None:
         assert name not in self._daemons
         program = shutil.which(name, path=_WHERE)
         assert program is not None, f"there is no {name}"
         with (self._folder / f"{name}.log").open("ab") as log:
             self._daemons[name] = subprocess.Popen(
-                no_process_left.command(program, *words),
+                no_process_left.command(program, *words, folder=removes),
                 env=os.environ | self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

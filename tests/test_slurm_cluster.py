@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -69,6 +70,13 @@ def processes_of(folder: Path) -> list[str]:
     return found
 
 
+def folder_of_sockets(folder: Path) -> Path:
+    """Of the cluster whose configuration is there."""
+    spool = re.search("^SlurmdSpoolDir=(.*)$", (folder / "slurm.conf").read_text(), re.MULTILINE)
+    assert spool is not None
+    return Path(spool[1]).parent
+
+
 @pytest.mark.slow
 def test_an_array_ends_though_the_controller_is_killed_on_the_way(
     cluster: Cluster, tmp_path: Path
@@ -123,29 +131,26 @@ def test_nothing_is_left_of_a_cluster_that_stops(cluster: Cluster, tmp_path: Pat
     submit(cluster, "--wrap", STRAY)
     wait_for((tmp_path / "started").exists)
     assert len(processes_of(tmp_path)) > 4
-    [conf] = cluster.environment.values()
-    [spool] = [
-        Path(line.partition("=")[2])
-        for line in Path(conf).read_text().splitlines()
-        if line.startswith("SlurmdSpoolDir=")
-    ]
-    assert spool.is_dir()
+    sockets = folder_of_sockets(tmp_path)
+    assert sockets.is_dir()
     cluster.stop()
     assert processes_of(tmp_path) == []
-    assert not spool.parent.exists()
+    assert not sockets.exists()
 
 
 @pytest.mark.slow
 def test_nothing_is_left_when_the_test_is_killed(tmp_path: Path) -> None:
     slurm_cluster.require_slurm()
     command = [sys.executable, "-c", ABANDONED, str(tmp_path)]
-    here = os.environ | {"PYTHONPATH": str(Path(__file__).parent), "TMPDIR": str(tmp_path)}
+    here = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(command, env=here, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"runs\n"
         assert len(processes_of(tmp_path)) > 4
+        assert folder_of_sockets(tmp_path).is_dir()
         process.send_signal(signal.SIGKILL)
     wait_for(lambda: processes_of(tmp_path) == [])
+    wait_for(lambda: not folder_of_sockets(tmp_path).exists())
 
 
 def test_in_ci_a_missing_slurm_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
