@@ -5,6 +5,7 @@
 #   make fast    the simulator optimised as a whole and by a profile, in the place of the quick one that `setup` builds
 #   make test    the tests, but for those that take long
 #   make slow-tests  those
+#   make slurm   Debian's Slurm, for those slow tests that submit array jobs; needs root, or says what to type
 #   make loom    every interleaving of what the processes of a transport share; part of slow-tests
 #   make tsan    the same under ThreadSanitizer, where it is installed; part of slow-tests
 #   make lint    formatters, linters, types, and checks of style
@@ -22,7 +23,7 @@
 
 SHELL = /bin/sh
 .DELETE_ON_ERROR:
-.PHONY: demo setup setup-tests setup-dev fetch fetch-rust fetch-engine fast recorder recorder-aarch64 workloads measure channel checked test rust-tests python-tests slow-tests slow-primitives-tests slow-python-tests slow-rust-tests ignored-rust-tests many-cases-rust-tests second-protocol loom tsan lint fuzz bench validate docs wheel wheel-tests sdist sdist-tests compare-results compare-speed reproduce clean
+.PHONY: demo setup setup-tests setup-dev fetch fetch-rust fetch-engine fast recorder recorder-aarch64 workloads measure channel checked test rust-tests python-tests slow-tests slurm slow-primitives-tests slow-python-tests slow-rust-tests ignored-rust-tests many-cases-rust-tests second-protocol loom tsan lint fuzz bench validate docs wheel wheel-tests sdist sdist-tests compare-results compare-speed reproduce clean
 .DEFAULT_GOAL = demo
 
 PYTHON ?= python3
@@ -178,6 +179,10 @@ SLOW = slow
 PART = 0/1
 slow-tests: setup-tests checked
 	$(MAKE) --no-print-directory --jobs=3 --output-sync=target slow-primitives-tests slow-python-tests slow-rust-tests
+
+# Tests start a cluster of their own; what is installed here starts none.
+slurm:
+	@$(PYTHON) setup/system.py slurm
 
 # Every power cut of every combination of structure, flush and log.
 slow-primitives-tests:

@@ -1,6 +1,7 @@
 """What the system has of what Fencepost needs, and what to type for the rest.
 
 python3 setup/system.py: says what is missing of what is required; exit code 1 if anything is.
+python3 setup/system.py NEED: installs the packages of that need, or says what to type.
 Standard library only.
 """
 
@@ -66,6 +67,15 @@ def install(packages: list[str], log: BinaryIO) -> None:
             succeeds(*get, package)
 
 
+def provide(need: str) -> list[str]:
+    """Installs what is missing of that need, where we may; a line if something still is."""
+    packages = missing(need)
+    if packages and may_install():
+        install(packages, sys.stderr.buffer)
+        packages = missing(need)
+    return [f"for {need}, {to_install(packages)}"] if packages else []
+
+
 def complaints() -> list[str]:
     """A line for each kind of thing that is required and not here."""
     packages = missing("required")
@@ -117,7 +127,7 @@ def _is_here(sign: str) -> bool:
 
 
 if __name__ == "__main__":
-    found = complaints()
+    found = provide(sys.argv[1]) if sys.argv[1:] else complaints()
     for line in found:
         print(f"setup: {line}", file=sys.stderr)
     raise SystemExit(bool(found))

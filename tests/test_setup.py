@@ -96,6 +96,15 @@ def test_packages_are_named_as_the_system_has_them(
     assert system.to_install(system.missing("required")) == line
 
 
+def test_slurm_is_installed_only_by_its_own_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system.platform, "freedesktop_os_release", lambda: {"ID": "debian"})
+    monkeypatch.setattr(system, "_is_here", lambda sign: False)
+    monkeypatch.setattr(system, "may_install", lambda: False)
+    others = [*system.missing("required"), *system.missing("optional")]
+    assert not {"munge", "slurm-wlm"} & set(others)
+    assert system.provide("slurm") == ["for slurm, type: sudo apt-get install munge slurm-wlm"]
+
+
 def test_an_old_rust_has_its_line(tmp_path: Path) -> None:
     for tool in ("cargo", "rustc", "rustup"):
         (tmp_path / tool).write_text("#!/bin/sh\necho rustc 1.70.0\n")
