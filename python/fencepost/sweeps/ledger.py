@@ -79,10 +79,11 @@ class History:
         if len(deaths) >= ATTEMPTS_MAX:
             return Verdict(deaths[-1], usual)
         seconds, memory = usual.seconds, usual.memory_mb
+        # Whoever starts it again may have been given the double already.
         if deaths and deaths[-1].how == TIME and seconds is not None:
-            seconds = 2 * max(seconds, deaths[-1].limits.seconds or 0)
+            seconds = max(seconds, 2 * (deaths[-1].limits.seconds or seconds))
         if deaths and deaths[-1].how == MEMORY and memory is not None:
-            memory = 2 * max(memory, deaths[-1].limits.memory_mb or 0)
+            memory = max(memory, 2 * (deaths[-1].limits.memory_mb or memory))
         return Verdict(None, Limits(seconds, memory), bool(deaths))
 
 
