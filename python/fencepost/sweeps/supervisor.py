@@ -37,16 +37,17 @@ STARTED_SECONDS = 120.0  # in which a child has to be there
 
 @dataclass
 class Started:
-    """A point in the child."""
+    """A point in the child, which has begun it or still has others before it."""
 
     point: Point
     limits: Limits
-    at: float
+    begun: float | None = None
     cancelled: float | None = None
 
     def ended(self, how: str, text: str = "", megabytes: float | None = None) -> End:
         """Its end, now."""
-        return End(how, time.monotonic() - self.at, self.limits, megabytes, text)
+        seconds = 0.0 if self.begun is None else time.monotonic() - self.begun
+        return End(how, seconds, self.limits, megabytes, text)
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,15 @@ class Supervisor:
 
     @property
     def has_room(self) -> bool:
-        """Whether another point can be started."""
-        return len(self.started) < self.threads
+        """Whether another point can be started. One more than is replayed, so that the child
+        never waits."""
+        return len(self.started) <= self.threads
 
     def start(self, point: Point, limits: Limits) -> None:
         """Hands a point to the child, which is started if there is none."""
         if self._child is None:
             self._begin()
-        self.started[point.number] = Started(point, limits, time.monotonic())
+        self.started[point.number] = Started(point, limits)
         self._say({"number": point.number, "point": point.line})
 
     def answers(self) -> Iterator[Answer]:
@@ -106,7 +108,11 @@ class Supervisor:
             part = os.read(child.stdout.fileno(), 1 << 20)
             *lines, self._rest = (self._rest + part).split(b"\n")
             for line in lines:
-                yield self._answer(json.loads(line))
+                said = json.loads(line)
+                if "begun" in said:
+                    self.started[said["begun"]].begun = time.monotonic()
+                else:
+                    yield self._answer(said)
             if not part:
                 yield from self._died(child)
                 return
@@ -168,7 +174,8 @@ class Supervisor:
         for started in list(self.started.values()):
             limit = started.limits.seconds
             if started.cancelled is None:
-                if limit is not None and now - started.at > limit:
+                begun = started.begun or now
+                if limit is not None and now - begun > limit:
                     started.cancelled = now
                     self._say({"cancel": started.point.number})
             elif now - started.cancelled > GRACE_SECONDS:
@@ -199,7 +206,10 @@ class Supervisor:
             megabytes = megabytes if soft == resource.RLIM_INFINITY else soft / (1 << 20)
         self.close()
         for started in died:
-            yield Answer(started.point, started.ended(how, text, megabytes))
+            if started.begun is None:
+                yield Answer(started.point, started.ended(ledger.RETURNED, "it had not begun"))
+            else:
+                yield Answer(started.point, started.ended(how, text, megabytes))
         if not died and code:
             raise ChildError(said.strip() or text)
 

@@ -49,6 +49,7 @@ def main(words: list[str]) -> None:
 
     def work() -> None:
         while (point := asked.get()) is not None:
+            say({"begun": point.number})
             say(_answer(computer, point))
 
     workers = [threading.Thread(target=work, daemon=True) for _ in range(threads)]
