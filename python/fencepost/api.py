@@ -417,7 +417,7 @@ def explain(
     The options are those of `compare`; a `baseline` is `"scheme=SCHEME"`, over which the best
     scheme of each line saves. Raises `InputError`.
     """
-    from fencepost.explain import of_experiment
+    from fencepost.ask.explanation import of_experiment
 
     asked, records = machine_of(machine), _records(record)
     keys = keys_of({asked.label: asked.document}, _schemes(schemes))
@@ -468,8 +468,8 @@ def whatif(
     with a `baseline` of `"scheme=SCHEME"`.
     Raises `InputError` for whatever is wrong with the input, before anything runs.
     """
-    from fencepost.whatif import ranges
-    from fencepost.whatif.study import Study
+    from fencepost.ask.sensitivity import ranges
+    from fencepost.ask.sensitivity.study import Study
 
     asked, records = machine_of(machine), _records(record)
     keys = keys_of({asked.label: asked.document}, _schemes(schemes))

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-from fencepost import _core, documents, explain, machines
+from fencepost import _core, documents, machines
+from fencepost.ask import explanation
+from fencepost.ask.explanation import text
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import FAULT
@@ -31,7 +33,6 @@ from fencepost.cli.replay import (
     recorded,
     schemes_of,
 )
-from fencepost.explain import text
 from fencepost.progress import Watch
 from fencepost.runs.axes import check_scheme_baseline
 from fencepost.runs.experiment import Experiment, keys_of, options, schemes_in
@@ -105,7 +106,7 @@ def explain_command(
             baseline=baseline,
         )
         with Watch(console.messages(), quiet) as watch:
-            found = explain.of_experiment(experiment, jobs or os.cpu_count() or 1, watch)
+            found = explanation.of_experiment(experiment, jobs or os.cpu_count() or 1, watch)
     if json_file is not None:
         documents.write_json(json_file, found)
     text.show(found, top, console.output(), console.messages())

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from fencepost import _core, documents, machines
+from fencepost.ask.sensitivity import plot, ranges, text
+from fencepost.ask.sensitivity.study import Study
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import FAULT
@@ -36,8 +38,6 @@ from fencepost.progress import WholeWatch
 from fencepost.runs.axes import check_scheme_baseline
 from fencepost.runs.experiment import keys_of, options, schemes_in
 from fencepost.runs.experiment import resolved as resolved_options
-from fencepost.whatif import plot, ranges, text
-from fencepost.whatif.study import Study
 
 
 @app.command("whatif")

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from fencepost import _core, figures, hardware_cost, machines, reliability
+from fencepost.ask.sensitivity.knee import Offer, front, knee
+from fencepost.ask.sensitivity.ranges import Sweep
 from fencepost.runs.axes import Key, baseline_scheme, key_of
 from fencepost.runs.experiment import Experiment
 from fencepost.runs.schedule import Watch
 from fencepost.schemes import VOLATILE
-from fencepost.whatif.knee import Offer, front, knee
-from fencepost.whatif.ranges import Sweep
 
 Document = dict[str, Any]
 
