@@ -52,7 +52,7 @@ class Task:
         how: How = _core.Job.run,
     ) -> "Task":
         """The task of a key on a resolved machine; options as resolved for its axes."""
-        axes, hashes = tuple(key.axes.items()), tuple(map(_hash, records))
+        axes, hashes = tuple(sorted(key.axes.items())), tuple(map(_hash, records))
         return cls(Replay(key.machine, machine, axes, hashes, options), records, how=how)
 
     @property
@@ -73,10 +73,9 @@ class Task:
 
     def described(self, run: Run) -> Run:
         """The run with the names by which it is known, and the options that others may not have."""
-        replay = self.replay
-        axes, options = dict(replay.axes), {name: replay.options[name] for name in MEMBERS}
-        names = {"machine": replay.machine_name, "scheme": self.key.scheme, "axes": axes}
-        return run | names | {"options": options}
+        key, options = self.key, self.replay.options
+        names = {"machine": key.machine, "scheme": key.scheme, "axes": key.axes}
+        return run | names | {"options": {member: options[member] for member in MEMBERS}}
 
     def progress(self) -> tuple[int, int, int]:
         """Simulated picoseconds, instructions, instructions in all.
