@@ -14,7 +14,7 @@
 #   make compare-speed BASE=COMMIT  how fast that commit and this one replay the same records, in turn
 #   make compare-results BASE=COMMIT  which results differ from those of that commit's simulator
 #   make docs    the pages as a site with search: out/site/index.html (fails for a link to nothing)
-#   make wheel   a wheel that needs no compilers where it is installed, in about seven minutes: out/wheel
+#   make wheel   a wheel that needs no compilers where it is installed, in about ten minutes: out/wheel
 #   make wheel-tests  that wheel in an empty environment without compilers, as a new user would use it
 #   make sdist   the committed sources as a package: out/wheel
 #   make sdist-tests  the same of that package, which is compiled for it: ten minutes

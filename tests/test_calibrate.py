@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from optuna.storages.journal import JournalFileBackend
 
-from fencepost import latency, machines, traffic
+from fencepost import machines, traffic
 from fencepost._core import InputError
+from fencepost.ask import latencies
 from fencepost.calibrate import data, free_key, machine_file, measurement, misfit, mlc, search
 from fencepost.calibrate.calibration import Plan
 from installed import FENCEPOST, Fencepost
@@ -44,13 +45,13 @@ def rows() -> str:
     truth = traffic.Machine("hidden", machines.resolve(BASE, sets))
     lines = [HEAD]
     for memory in ("expander", "dram"):
-        mean = latency.idle_point(truth, memory)["latency_ns"]["mean"]
+        mean = latencies.idle_point(truth, memory)["latency_ns"]["mean"]
         lines.append(f"idle_latency,{memory},{mean},ns,set,idle")
-    load = latency.Load(**vars(latency.usual_load(truth)) | {"measure_ns": MEASURE_NS})
+    load = latencies.Load(**vars(latencies.usual_load(truth)) | {"measure_ns": MEASURE_NS})
     for mix, role in (((1, 0), "set"), ((2, 1), "held_out")):
         named = f"expander, {mix[0]}:{mix[1]}"
         for delay in (0, 160, 400):
-            point = latency.loaded_point(truth, load, mix, delay)
+            point = latencies.loaded_point(truth, load, mix, delay)
             rate = point["bandwidth_gb_per_s"]
             if delay == 0:
                 highest = rate

@@ -444,6 +444,10 @@ WRONG = {
         "--pm file:other: the program mapped no such file",
     ),
     "no file": (["--pm", "heap", "--check", CHECK, *PROGRAM], "it has to be file:POOL"),
+    "two pools": (
+        ["--pm", "file:pool", "--pm", "file:other", "--check", CHECK, *PROGRAM],
+        "--pm file:pool --pm file:other: crash states are those of one pool",
+    ),
     "no folder": (
         ["--pm", "file:pool", "--check", CHECK, "--out", "/proc/found", *PROGRAM],
         "--out /proc/found: No such file or directory",

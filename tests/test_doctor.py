@@ -69,6 +69,23 @@ def test_a_recorder_that_records_nothing_is_missing(
     assert not doctor.works(findings)
 
 
+def test_packages_are_found_by_their_sign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "packages.txt"
+    packages.write_text(
+        "# need, three names, sign, purpose\n"
+        "required  coreutils coreutils coreutils  ls           lists files\n"
+        "required  somewhere - -                  /no/such     is nowhere\n"
+        "optional  python3-x python3 python       python:json  reads files\n"
+    )
+    monkeypatch.setattr(doctor, "PACKAGES", packages)
+    found = by_name(doctor.examine())
+    assert found["coreutils"].is_here and found["python3-x"].is_here
+    assert not found["somewhere"].is_here and found["somewhere"].is_required
+    assert found["somewhere"].remedy == "sudo apt-get install somewhere"
+
+
 def test_what_a_wheel_brought_is_not_to_be_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,10 @@ import pytest
 
 from fencepost import _core, machines
 from fencepost.api import Explanation, Machine, explain
+from fencepost.ask.explanation import causes, document, text
 from fencepost.cli import main
-from fencepost.explain import causes, document, text
-from fencepost.runs.experiment import Experiment, options, resolved
+from fencepost.replay import options, resolved
+from fencepost.runs.experiment import Experiment
 from installed import FENCEPOST, on_terminal
 
 Document = dict[str, Any]

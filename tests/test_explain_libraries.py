@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fencepost.api import explain
-from fencepost.explain import text
+from fencepost.ask.explanation import text
 from installed import FENCEPOST
 
 # What the calls of a program in a library without symbols or source lines come to.

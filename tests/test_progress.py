@@ -11,13 +11,13 @@ from rich.console import Console
 
 from fencepost import api, progress
 from fencepost.progress import Watch, WholeWatch
-from fencepost.runs.schedule import Replay
+from fencepost.runs.schedule import Underway
 from fencepost.runs.task import Answer
 
 
 def test_a_limited_comparison_shows_what_is_to_come_from_the_start(fft_record: Path) -> None:
     """Where the others stop is known only when nopb has come to the limit."""
-    seen: list[list[Replay]] = []
+    seen: list[list[Underway]] = []
     schemes = ["nopb", "pb", "pb_rf"]
     options: dict[str, Any] = {"schemes": schemes, "limit_pm_writes": 50}
     api.compare("pcs-table1", fft_record, **options, watch=lambda of: seen.append(list(of)))
@@ -47,7 +47,7 @@ def test_the_time_that_is_left_is_that_of_all(
     going: Any = Going()
     going.label = "nopb"
     task: Any = Going()
-    waiting = [Replay(task, scheme) for scheme in ("pb", "pb_rf", "pb_adaptive")]
+    waiting = [Underway(task, scheme) for scheme in ("pb", "pb_rf", "pb_adaptive")]
     console = Console(stderr=True, force_terminal=is_terminal, width=120)
     with Watch(console, quiet=False) as watch:
         watch([going, *waiting])
@@ -73,7 +73,7 @@ def test_the_bar_of_a_replay_that_has_ended_stays_full(
             return 0, 0, 0
 
     task: Any = Ended()
-    replay = Replay(task, "nopb", started=1.0, ended=3.5, answer=Answer(run, []))
+    replay = Underway(task, "nopb", started=1.0, ended=3.5, answer=Answer(run, []))
     console = Console(stderr=True, force_terminal=True, width=120)
     with Watch(console, quiet=False) as watch:
         watch([replay])

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+import fencepost as fp
 from installed import FENCEPOST, FFT, WORKLOADS
 
 SCHEMES = ["nopb", "pb", "pb_rf", "pb_adaptive"]
@@ -287,8 +288,10 @@ def test_a_cut_record_is_replayed_when_allowed(fencepost, fft_record, tmp_path):
     own = ("--allow-cut", "--allow-forced-waits")  # what is cut off ends waits
     done = fencepost("run", "pcs-table1", path, *own, "--json", "r.json", "-q")
     assert done.returncode == 0, done.stderr
-    record = json.loads((tmp_path / "r.json").read_text())["provenance"]["record"]
-    assert record["ended"] is None
+    said = json.loads((tmp_path / "r.json").read_text())["provenance"]
+    assert said["record"]["ended"] is None
+    there = fp.compare("pcs-table1", fp.Record(path, allow_cut=True), schemes=["pb_rf"])
+    assert there.document["provenance"]["options"] == said["options"]
 
 
 def test_info_describes_a_record(fencepost, fft_record, tmp_path):

@@ -9,9 +9,10 @@ import pytest
 
 import fencepost as fp
 from fencepost import _core, machines
+from fencepost.replay import options, resolved
 from fencepost.runs import executors
 from fencepost.runs.axes import Key, name_among, values_of
-from fencepost.runs.experiment import Experiment, options, resolved
+from fencepost.runs.experiment import Experiment
 from fencepost.runs.store import Store, identity
 from fencepost.runs.task import Task, perform
 from fencepost.tree import RECORDS
@@ -25,7 +26,7 @@ def task(scheme="pb", *sets, **changes):
     chosen = resolved(options([scheme], [ARENA], **changes))
     document = machines.resolve("pcs-table1", list(sets))
     record = _core.Record(str(RECORD), False)
-    return Task(Key.of("pcs-table1", scheme=scheme), document, (record,), chosen)
+    return Task.of(Key.of("pcs-table1", scheme=scheme), document, (record,), chosen)
 
 
 def without_host_times(node):
@@ -199,7 +200,7 @@ def test_a_run_is_named_by_what_differs():
 
 def test_values_of_axes_are_read_as_a_shell_would():
     chosen = ["scheme=pb", "placement= heap=a  'file:my pool=b'", "placement=", "threads=0,2"]
-    assert values_of(chosen, ["placement"]) == {
+    assert values_of(chosen, options(place=["heap=pm0"])) == {
         "scheme": ["pb"],
         "placement": ["heap=a 'file:my pool=b'", ""],
         "threads": ["0,2"],

@@ -6,7 +6,7 @@ import pytest
 
 from fencepost import _core, difference, figures, table
 from fencepost.cli.invocation import DEFAULT_SAMPLE, split
-from fencepost.runs.experiment import options, resolved
+from fencepost.replay import options, resolved
 
 
 def plan_of(sample):

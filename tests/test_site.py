@@ -21,7 +21,7 @@ BIN = FENCEPOST.parent
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made by the commands that the Makefile has."""
     folder = tmp_path_factory.mktemp("site")
-    rule = (ROOT / "Makefile").read_text().partition("\ndocs: setup\n")[2].partition("\n\n")[0]
+    rule = (ROOT / "Makefile").read_text().partition("\ndocs: setup-dev\n")[2].partition("\n\n")[0]
     commands = re.findall(r"^\t@(\$\(BIN\)/.*)$", rule, re.MULTILINE)
     assert len(commands) == 2
     for command in commands:

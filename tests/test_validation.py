@@ -7,12 +7,12 @@ import pytest
 
 from fencepost import _core
 from fencepost._core import InputError
+from fencepost.replay import options, resolved
 from fencepost.rows import Lab, last_line, misses, near, pictures
 from fencepost.rows import page as page_of_rows
 from fencepost.rows.page import figure_text
 from fencepost.rows.row import Row
 from fencepost.rows.tolerance import Tolerance
-from fencepost.runs.experiment import options, resolved
 from fencepost.tree import RECORDS
 from fencepost.validation import Findings, clx, flits, host, host_programs, page, persist
 from fencepost.validation.comparisons import COMPARISONS

@@ -13,11 +13,11 @@ import pytest
 from fencepost import _core, figures, hardware_cost, hold_up, machines
 from fencepost._core import InputError
 from fencepost.api import Machine, Sensitivity, whatif
+from fencepost.ask.sensitivity import plot, ranges
+from fencepost.ask.sensitivity.knee import Offer, front, knee
+from fencepost.ask.sensitivity.text import COLUMNS
 from fencepost.cli import main
 from fencepost.progress import whole_state
-from fencepost.whatif import plot, ranges
-from fencepost.whatif.knee import Offer, front, knee
-from fencepost.whatif.text import COLUMNS
 from installed import FENCEPOST, Fencepost, on_terminal
 
 Document = dict[str, Any]

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from fencepost import difference, documents, report, result_shape, table, timeline
+from fencepost import difference, documents, report, result_shape, table
 from fencepost._core import InputError
+from fencepost.ask import trace
 from fencepost.report.view import view
 from fencepost.result_shape import MEASURES
 from fencepost.runs import axes
@@ -108,9 +109,9 @@ def compared(document: dict[str, Any], other: dict[str, Any]) -> None:
 
 def followed(path: Path, document: dict[str, Any], record: Path) -> None:
     """A timeline, up to where the simulator would begin."""
-    key = timeline.run_of(document, None)
-    timeline.records_of(path, document)
-    experiment = timeline.experiment_of(path, document, [record])
+    key = trace.run_of(document, None)
+    trace.records_of(path, document)
+    experiment = trace.experiment_of(path, document, [record])
     experiment._task(key).job()
 
 

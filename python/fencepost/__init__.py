@@ -1,11 +1,11 @@
 """What a persist costs on CXL memory that you do not own yet: the face of the simulator.
 
-`cli` is the command line, `recording` starts the recorder, `runs` replays records on machines and
-makes the result document, and everything a person reads is made from that document: `figures`
-(what is compared), `table` and `report`. `rows` is what the simulator is compared with, `studies`
-and `validation` are where rows come from, `evidence` finds them by name. The simulator itself is
-the compiled module `_core`, which takes and gives JSON. What programs import is in `api` and
-`evidence`.
+`cli` is the command line, `recording` starts the recorder, `replay` has the options of a replay and
+what decides its result, `runs` replays records on machines and makes the result document, and
+everything a person reads is made from that document: `figures` (what is compared), `table` and
+`report`. `rows` is what the simulator is compared with, `studies` and `validation` are where rows
+come from, `evidence` finds them by name. The simulator itself is the compiled module `_core`, which
+takes and gives JSON. What programs import is in `api` and `evidence`.
 """
 
 # As `typing` has it, without importing that: the command imports this before interrupts are looked
@@ -15,18 +15,32 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fencepost import evidence
     from fencepost._core import InputError, InternalError, __version__
-    from fencepost.api import Machine, Record, Result, compare, record
+    from fencepost.api import (
+        Explanation,
+        Machine,
+        Record,
+        Result,
+        Sensitivity,
+        compare,
+        explain,
+        record,
+        whatif,
+    )
 
 __all__ = [
+    "Explanation",
     "InputError",
     "InternalError",
     "Machine",
     "Record",
     "Result",
+    "Sensitivity",
     "__version__",
     "compare",
     "evidence",
+    "explain",
     "record",
+    "whatif",
 ]
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from fencepost import (
     _core,
+    commands,
     documents,
     figures,
     hold_up,
@@ -33,30 +34,18 @@ from fencepost import (
     reliability,
     table,
 )
-from fencepost.arguments import one_or_more, path_of, text, texts, whole_number
+from fencepost.arguments import one_or_more, path_of, texts, whole_number
 from fencepost.plural import many
-from fencepost.runs.axes import (
-    Baseline,
-    baseline_run,
-    check_scheme_baseline,
-    key_of,
-    values_of,
-)
-from fencepost.runs.experiment import (
-    Document,
-    Experiment,
-    keys_of,
-    options,
-    options_by_setting,
-    resolved,
-    schemes_in,
-)
+from fencepost.replay import Document, Options
+from fencepost.runs.axes import baseline_run, key_of
+from fencepost.runs.experiment import Plan
 from fencepost.runs.schedule import Watch, unwatched
 from fencepost.shown_name import shown_name
 
 if TYPE_CHECKING:
     import pandas
     import polars
+    from typing_extensions import Unpack
 
 Value = bool | int | float | str
 
@@ -226,28 +215,18 @@ def compare(
     machine: Machine | str | Iterable[Machine | str],
     record: Record | str | Path | Sequence[Record | str | Path],
     *,
-    schemes: Sequence[str] | None = None,
-    pm: Sequence[str] | None = None,
-    place: Sequence[str] = (),
-    threads: str = "free",
-    transport: str = "none",
-    persist: str = "program",
-    seed: int = 0,
-    limit_pm_writes: int | None = None,
-    limit_instructions: int | None = None,
-    sample: str | None = None,
-    power: bool = False,
     axes: Sequence[str] = (),
     baseline: str | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
     watch: Watch | None = None,
+    **options: Unpack[Options],
 ) -> Result:
     """Replays a record (one for each host of the machine) on machines under schemes.
 
-    Options mean what they do on the command line. `schemes` defaults to all that each machine can
-    run, and `pm` to `["heap"]` unless `place` says where the heap lies. With `power` each run says
-    what must be saved at the worst instant for a power cut.
+    `options` mean what they do on the command line (docs/replay-options.md): `schemes` defaults to
+    all that each machine can run, and `pm` to `["heap"]` unless `place` says where the heap lies.
+    With `power` each run says what must be saved at the worst instant for a power cut.
 
     Each combination of the values in `axes` (such as `"placement=heap=dram0"`) is a run of its own.
     Ratios are over the first run, or with `baseline` (such as `"scheme=nopb"`) over the run that
@@ -258,47 +237,17 @@ def compare(
     figures can be used. Raises `InputError`.
     """
     several = one_or_more("machine", machine, (Machine, str), MACHINE_WANTED)
-    asked = [machine_of(one) for one in several]
-    if not asked:
+    wanted = [machine_of(one) for one in several]
+    if not wanted:
         raise _core.InputError('no machine is given; for example compare("pcs-table1", record)')
-    if len({one.label for one in asked}) < len(asked):
-        names = ", ".join(one.label for one in asked)
+    named = {one.label: one.document for one in wanted}
+    if len(named) < len(wanted):
+        names = ", ".join(one.label for one in wanted)
         raise _core.InputError(f"two machines have one name: {names}; give one with `named`")
     records = _records(record)
-    resolved_machines = {one.label: one.document for one in asked}
-    given = {
-        "scheme": schemes is not None,
-        "placement": bool(place),
-        "threads": threads != "free",
-        "transport": transport != "none",
-    }
-    values = values_of(
-        texts("axes", axes, '["placement=heap=dram0"]'),
-        [name for name, is_given in given.items() if is_given],
-    )
-    keys = keys_of(resolved_machines, values.get("scheme", _schemes(schemes)), values)
-    if baseline is not None:
-        Baseline.read(baseline).check(keys)
-    chosen = options(
-        schemes_in(keys),
-        _persistent(pm),
-        **_placed(place, threads, transport),
-        persist=persist,
-        seed=seed,
-        limit_pm_writes=limit_pm_writes,
-        limit_instructions=limit_instructions,
-        sample=sample,
-        power=power,
-    )
-    experiment = Experiment(
-        [one.opened for one in records],
-        [shown_name(one.path.name) for one in records],
-        resolved_machines,
-        resolved(chosen),
-        keys,
-        options_by_setting(chosen, keys),
-        baseline,
-    )
+    asked = _asked("compare", options, records)
+    plan = Plan.of(named, asked, texts("axes", axes, '["placement=heap=dram0"]'), baseline)
+    experiment = plan.with_records(_opened(records))
     return Result(hold_up.of_options(experiment, _at_once(jobs), watch or unwatched, executor))
 
 
@@ -399,47 +348,22 @@ def explain(
     machine: Machine | str,
     record: Record | str | Path | Sequence[Record | str | Path],
     *,
-    schemes: Sequence[str] | None = None,
     baseline: str | None = None,
-    pm: Sequence[str] | None = None,
-    place: Sequence[str] = (),
-    threads: str = "free",
-    transport: str = "none",
-    persist: str = "program",
-    seed: int = 0,
-    limit_pm_writes: int | None = None,
-    limit_instructions: int | None = None,
     jobs: int | None = None,
     watch: Watch | None = None,
+    **options: Unpack[Options],
 ) -> Explanation:
     """Which lines of a program pay for its persists, under each scheme: `fencepost explain`.
 
-    The options are those of `compare`; a `baseline` is `"scheme=SCHEME"`, over which the best
-    scheme of each line saves. Raises `InputError`.
+    The options are those of `compare`, but for `sample` and `power`; a `baseline` is
+    `"scheme=SCHEME"`, over which the best scheme of each line saves. Raises `InputError`.
     """
-    from fencepost.explain import of_experiment
+    from fencepost.ask.explanation import of_experiment
 
-    asked, records = machine_of(machine), _records(record)
-    keys = keys_of({asked.label: asked.document}, _schemes(schemes))
-    check_scheme_baseline(baseline, keys)
-    chosen = options(
-        schemes_in(keys),
-        _persistent(pm),
-        **_placed(place, threads, transport),
-        persist=persist,
-        set=list(asked.sets),
-        seed=seed,
-        limit_pm_writes=limit_pm_writes,
-        limit_instructions=limit_instructions,
-        allow_cut=any(one.allow_cut for one in records),
-    )
-    experiment = Experiment(
-        [one.opened for one in records],
-        [shown_name(one.path.name) for one in records],
-        {asked.label: asked.document},
-        resolved(chosen),
-        baseline=baseline,
-    )
+    one, records = machine_of(machine), _records(record)
+    asked = _asked("explain", options, records) | {"set": list(one.sets)}
+    plan = Plan.of({one.label: one.document}, asked, baseline=baseline)
+    experiment = plan.with_records(_opened(records))
     return Explanation(of_experiment(experiment, _at_once(jobs), watch or unwatched))
 
 
@@ -448,47 +372,26 @@ def whatif(
     record: Record | str | Path | Sequence[Record | str | Path],
     changes: Sequence[str],
     *,
-    schemes: Sequence[str] | None = None,
     baseline: str | None = None,
     grid: bool = False,
-    pm: Sequence[str] | None = None,
-    place: Sequence[str] = (),
-    threads: str = "free",
-    transport: str = "none",
-    persist: str = "program",
-    seed: int = 0,
-    limit_pm_writes: int | None = None,
-    limit_instructions: int | None = None,
     jobs: int | None = None,
     watch: Watch | None = None,
+    **options: Unpack[Options],
 ) -> Sensitivity:
     """What keys of a machine change, each a `KEY=RANGE` as of `fencepost whatif`.
 
     With `grid` all keys vary together, else each alone; the other options are those of `compare`,
-    with a `baseline` of `"scheme=SCHEME"`.
+    but for `power`, with a `baseline` of `"scheme=SCHEME"`.
     Raises `InputError` for whatever is wrong with the input, before anything runs.
     """
-    from fencepost.whatif import ranges
-    from fencepost.whatif.study import Study
+    from fencepost.ask.sensitivity import ranges
+    from fencepost.ask.sensitivity.study import Study
 
-    asked, records = machine_of(machine), _records(record)
-    keys = keys_of({asked.label: asked.document}, _schemes(schemes))
-    check_scheme_baseline(baseline, keys)
-    chosen = options(
-        schemes_in(keys),
-        _persistent(pm),
-        **_placed(place, threads, transport),
-        persist=persist,
-        set=list(asked.sets),
-        seed=seed,
-        limit_pm_writes=limit_pm_writes,
-        limit_instructions=limit_instructions,
-        allow_cut=any(one.allow_cut for one in records),
-    )
-    planned = Study.planned(asked.source, resolved(chosen), ranges.all_of(list(changes)), grid)
-    study = replace(planned, machine=asked.label, baseline=baseline)
-    opened, names = [one.opened for one in records], [shown_name(one.path.name) for one in records]
-    return Sensitivity(study.run(opened, names, _at_once(jobs), watch or unwatched))
+    one, records = machine_of(machine), _records(record)
+    asked = _asked("whatif", options, records) | {"set": list(one.sets)}
+    sweeps = ranges.all_of(list(changes))
+    study = Study.planned(one.source, asked, sweeps, grid, label=one.label, baseline=baseline)
+    return Sensitivity(study.run(_opened(records), _at_once(jobs), watch or unwatched))
 
 
 def machine_of(one: Machine | str) -> Machine:
@@ -498,20 +401,15 @@ def machine_of(one: Machine | str) -> Machine:
     return one if isinstance(one, Machine) else Machine.load(one)
 
 
-def _schemes(given: Sequence[str] | None) -> list[str] | None:
-    return None if given is None else texts("schemes", given, '["nopb", "pb"]')
+def _asked(function: str, options: Mapping[str, object], records: list[Record]) -> Document:
+    """Options as they were given to that function."""
+    allow_cut = any(one.allow_cut for one in records)
+    return commands.asked_of(function, options).options | {"allow_cut": allow_cut}
 
 
-def _persistent(pm: Sequence[str] | None) -> list[str] | None:
-    return None if pm is None else texts("pm", pm, '["heap"]')
-
-
-def _placed(place: Sequence[str], threads: str, transport: str) -> dict[str, Any]:
-    """Where memory and threads are put, and who shares the pool out, as options hold it."""
-    text("threads", threads, "close")
-    text("transport", transport, "memchannel")
-    placed = texts("place", place, '["heap=expander0"]')
-    return {"place": placed, "threads": threads, "transport": transport}
+def _opened(records: list[Record]) -> list[tuple[str, _core.Record]]:
+    """With their names in results."""
+    return [(shown_name(one.path.name), one.opened) for one in records]
 
 
 def _records(given: Record | str | Path | Sequence[Record | str | Path]) -> list[Record]:

@@ -1,4 +1,4 @@
-"""The reference of `import fencepost`, from the source itself, in two pages:
+"""The reference of `import fencepost` and of the options of a replay, from the source itself:
 
 python -m fencepost.api_page docs
 """
@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import fencepost
-from fencepost import api, documents, evidence
+from fencepost import api, documents, evidence, option_page
 from fencepost.sentences import one_a_line
 
 INTRODUCTION = """\
@@ -42,7 +41,7 @@ A fault of the simulator in one replay leaves the others whole, and is in that r
 what a result holds.
 Everything is typed (`py.typed`).
 `fp.evidence` has [a page of its own](python-evidence.md).
-`.venv/bin/python -m fencepost.api_page docs` makes both pages from the docstrings.
+`.venv/bin/python -m fencepost.api_page docs` makes these pages.
 """
 
 EVIDENCE = """\
@@ -52,10 +51,15 @@ EVIDENCE = """\
 FURTHER = """\
 ## The commands `explain` and `whatif`
 
-Import them by `from fencepost.api import explain, whatif`, because `fencepost.explain` and
-`fencepost.whatif` are packages.
 They give the documents of [explain.md](explain-reference.md#the-document) and
 [whatif.md](whatif.md#the-document).
+"""
+
+OPTIONS = """\
+## `Options`
+
+The options of a replay are keywords of `compare`, `explain` and `whatif`.
+[replay-options.md](replay-options.md) says what they mean and which function refuses which.
 """
 
 WIDTH = 96  # of a signature on one line
@@ -63,13 +67,16 @@ WIDTH = 96  # of a signature on one line
 
 def pages() -> dict[str, str]:
     """The pages by file name."""
-    return {"python.md": _replays(), "python-evidence.md": _evidence()}
+    replays, rows = _replays(), _evidence()
+    return {"python.md": replays, "python-evidence.md": rows, option_page.NAME: option_page.page()}
 
 
 def _replays() -> str:
     parts = [INTRODUCTION, _text(api.__doc__ or ""), PRINTED]
-    for name in ("record", "compare", "Machine", "Record", "Result"):
-        assert name in fencepost.__all__
+    for name in ("record", "compare"):
+        parts += _entry(_definition(api, name))
+    parts += [OPTIONS, option_page.keywords()]
+    for name in ("Machine", "Record", "Result"):
         parts += _entry(_definition(api, name))
     parts += ["## `InputError`, `InternalError`", inspect.cleandoc(_ERRORS), FURTHER]
     for name in ("explain", "Explanation", "whatif", "Sensitivity"):
@@ -152,6 +159,8 @@ def _arguments(of: ast.arguments) -> Iterator[str]:
         yield "*"
     for one, default in zip(of.kwonlyargs, of.kw_defaults, strict=True):
         yield _argument(one, default)
+    if of.kwarg:
+        yield f"**{_argument(of.kwarg, None)}"
 
 
 def _argument(one: ast.arg, default: ast.expr | None) -> str:

@@ -24,6 +24,12 @@ def whole_number(name: str, value: object, least: int) -> None:
         raise InputError(f"{name}={value}: it has to be at most {COUNT_MAX}")
 
 
+def truth(name: str, value: object) -> None:
+    """Refuses what is neither true nor false."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name}={value!r}: it has to be True or False")
+
+
 def text(name: str, value: object, example: str) -> None:
     """Refuses what is no text."""
     if not isinstance(value, str):

@@ -205,7 +205,7 @@ def _packages() -> Iterator[Finding]:
     for line in PACKAGES.read_text(encoding="utf-8").splitlines():
         if not line.strip() or line.startswith("#"):
             continue
-        need, package, sign, purpose = line.split(maxsplit=3)
+        need, package, _, _, sign, purpose = line.split(maxsplit=5)
         where = _where(sign)
         remedy = "" if where else f"sudo apt-get install {package}"
         yield _finding(BUILD, package, purpose, where or "missing", remedy, need == "required")

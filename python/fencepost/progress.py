@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from fencepost import built
 from fencepost.plural import many
-from fencepost.runs.schedule import Replay
+from fencepost.runs.schedule import Underway
 
 LINE_INTERVAL_SECONDS = 5.0
 LONG_SECONDS = 30.0  # from here on it is worth building the simulator anew
@@ -49,7 +49,7 @@ class Watch:
         if self._bars is not None:
             self._bars.stop()
 
-    def __call__(self, replays: Sequence[Replay]) -> None:
+    def __call__(self, replays: Sequence[Underway]) -> None:
         seconds = time.monotonic() - self._started
         share, in_all = whole_state(replays, seconds)
         if not self._quiet and not self._has_said_build and seconds >= LONG_SECONDS:
@@ -73,7 +73,7 @@ class Watch:
                     )
             self._console.print(in_all, soft_wrap=True)
 
-    def _show_bar(self, bars: Progress, replay: Replay) -> None:
+    def _show_bar(self, bars: Progress, replay: Underway) -> None:
         if replay.label not in self._tasks:
             self._tasks[replay.label] = bars.add_task(replay.label, total=None, state="waiting")
         # What has ended knows no longer how much it did.
@@ -117,7 +117,7 @@ class WholeWatch:
         if self._bars is not None:
             self._bars.stop()
 
-    def __call__(self, replays: Sequence[Replay]) -> None:
+    def __call__(self, replays: Sequence[Underway]) -> None:
         if not self._quiet:
             self.show(*whole_state(replays, time.monotonic() - self._started))
 
@@ -150,7 +150,7 @@ class WholeWatch:
             self._console.print(text, soft_wrap=True)
 
 
-def whole_state(replays: Sequence[Replay], seconds: float) -> tuple[float, str]:
+def whole_state(replays: Sequence[Underway], seconds: float) -> tuple[float, str]:
     """The part that is done, and that in words with the time that is left until all are."""
     done = sum(replay.ended is not None for replay in replays)
     shares = [1.0 if replay.ended else _share(replay) for replay in replays]
@@ -161,14 +161,14 @@ def whole_state(replays: Sequence[Replay], seconds: float) -> tuple[float, str]:
     return share, text
 
 
-def _share(replay: Replay) -> float:
+def _share(replay: Underway) -> float:
     if replay.started is None:
         return 0.0
     _, done, total = replay.progress()
     return done / total if total else 0.0
 
 
-def state(replay: Replay) -> str:
+def state(replay: Underway) -> str:
     """Simulated time, instructions and simulated MIPS, in a line; of what has ended, how long it
     took."""
     if replay.ended is not None:

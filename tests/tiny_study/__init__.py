@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from fencepost import _core
+from fencepost.replay import options
 from fencepost.rows import Lab, Row, near
 from fencepost.runs.cells import Cell, Cells
-from fencepost.runs.experiment import options
 from fencepost.studies.study import CellStudy, Part
 from fencepost.tree import RECORDS
 from fencepost.validation.persist import ARENA

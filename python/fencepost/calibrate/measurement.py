@@ -7,9 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from fencepost import latency, traffic
+from fencepost import traffic
 from fencepost._core import InputError, there_is_no
-from fencepost.latency import Load
+from fencepost.ask import latencies
+from fencepost.ask.latencies import Load
 from fencepost.traffic import Machine
 
 IDLE, LOADED, BANDWIDTH = "idle_latency", "loaded_latency", "bandwidth"
@@ -99,8 +100,8 @@ def _part(part: str) -> dict[str, Any]:
 
 def load_of(machine: Machine, measurement: Measurement, measure_ns: float, seed: int) -> Load:
     """The load of that measurement; raises `InputError` if the machine lacks the memory."""
-    usual = latency.usual_load(machine, measurement.memory)
-    latency.loaded_hosts(machine, usual.memory)
+    usual = latencies.usual_load(machine, measurement.memory)
+    latencies.loaded_hosts(machine, usual.memory)
     load = dataclasses.replace(
         usual,
         threads=measurement.threads or usual.threads,
@@ -110,11 +111,11 @@ def load_of(machine: Machine, measurement: Measurement, measure_ns: float, seed:
         measure_ns=measure_ns,
         seed=seed,
     )
-    hosts = len(latency.loaded_hosts(machine, load.memory))
-    if hosts * load.threads * load.outstanding > latency.REQUESTS_MAX:
+    hosts = len(latencies.loaded_hosts(machine, load.memory))
+    if hosts * load.threads * load.outstanding > latencies.REQUESTS_MAX:
         raise InputError(
             f"{load.threads} threads with {load.outstanding} outstanding: at most "
-            f"{latency.REQUESTS_MAX:,} requests can be under way in all"
+            f"{latencies.REQUESTS_MAX:,} requests can be under way in all"
         )
     return load
 
@@ -129,21 +130,21 @@ def measure(
     """
     load = load_of(machine, measurement, measure_ns, seed)
     if measurement.metric == IDLE:
-        return _mean(latency.idle_point(machine, load.memory, seed))
+        return _mean(latencies.idle_point(machine, load.memory, seed))
     if measurement.metric == BANDWIDTH:
-        point = latency.loaded_point(machine, load, measurement.mix, 0)
+        point = latencies.loaded_point(machine, load, measurement.mix, 0)
         return float(point["bandwidth_gb_per_s"])
     assert measurement.rate_gb_per_s is not None
-    hosts = len(latency.loaded_hosts(machine, load.memory))
+    hosts = len(latencies.loaded_hosts(machine, load.memory))
     chain = load.request_bytes / (expected + traffic.CHASE_JITTER_NS / 2)
     offered = measurement.rate_gb_per_s / hosts - chain
     if offered <= 0:
-        return _mean(latency.idle_point(machine, load.memory, seed))
+        return _mean(latencies.idle_point(machine, load.memory, seed))
     delay_ns = load.threads * load.request_bytes / offered
     cycles = delay_ns * machine.resolved["core"]["clock_ghz"]
-    return _mean(latency.loaded_point(machine, load, measurement.mix, cycles))
+    return _mean(latencies.loaded_point(machine, load, measurement.mix, cycles))
 
 
-def _mean(point: latency.Document) -> float | None:
+def _mean(point: latencies.Document) -> float | None:
     mean: float | None = point["latency_ns"]["mean"]
     return mean

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from fencepost import latency, machines
+from fencepost import machines
 from fencepost._core import InputError
+from fencepost.ask import latencies
 from fencepost.calibrate.data import Target, usual_group
 from fencepost.calibrate.measurement import BANDWIDTH, IDLE, LOADED, SATURATED, Measurement
 from fencepost.rows.row import PUBLISHED
@@ -84,7 +85,7 @@ def memories(machine: str, given: list[str]) -> dict[str, str]:
     """Which memory each node is; raises `InputError` for one that the machine lacks."""
     resolved = Machine(machines.name_of(machine), machines.resolve(machine, []))
     if not given:
-        behind = [memory for memory in latency.memories(resolved) if memory != "dram"]
+        behind = [memory for memory in latencies.memories(resolved) if memory != "dram"]
         return dict(zip("01", ["dram", *behind], strict=False))
     found: dict[str, str] = {}
     for text in given:
@@ -93,10 +94,10 @@ def memories(machine: str, given: list[str]) -> dict[str, str]:
             raise InputError(f"--node {text}: it has to be N=MEMORY, such as 1=expander")
         if node in found:
             raise InputError(f"--node {text}: node {node} is {found[node]} already")
-        if memory not in latency.memories(resolved):
-            there = ", ".join(latency.memories(resolved))
+        if memory not in latencies.memories(resolved):
+            there = ", ".join(latencies.memories(resolved))
             raise InputError(f"--node {text}: {resolved.name} has no {memory}; it has {there}")
-        latency.loaded_hosts(resolved, memory)
+        latencies.loaded_hosts(resolved, memory)
         found[node] = memory
     return found
 

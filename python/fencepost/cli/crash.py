@@ -16,14 +16,14 @@ from fencepost.cli.hosts import check_machine
 from fencepost.cli.invocation import program_of
 from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.numbers import COUNT_MAX, SECONDS_MAX
-from fencepost.cli.replay import Place, Threads
+from fencepost.cli.replay_options import replays
 from fencepost.crash import folder, text
 from fencepost.crash.check import Check
 from fencepost.crash.exploration import Bounds, Counts
 from fencepost.crash.ignore import Ignore
 from fencepost.crash_shape import FAULTS
-from fencepost.runs.experiment import options
-from fencepost.runs.experiment import resolved as resolved_options
+from fencepost.replay import Asked
+from fencepost.replay import resolved as resolved_options
 
 FILE_BYTES_MAX = (1 << 63) - 1  # of any file system
 
@@ -32,6 +32,7 @@ BUFFERED = ("pb", "pb_rf", "pb_adaptive")
 
 
 @app.command("crash")
+@replays("crash")
 def crash_command(
     context: typer.Context,
     machine: MachineName,
@@ -39,6 +40,8 @@ def crash_command(
         Path | None,
         typer.Argument(metavar="RECORD | -- PROGRAM ARGS…", help="A record made with --values."),
     ] = None,
+    *,
+    asked: Asked,
     check: Annotated[
         str,
         typer.Option(
@@ -47,16 +50,6 @@ def crash_command(
             help="The command that examines an image; exit status 0 means that it is consistent.",
         ),
     ] = "",
-    pm: Annotated[
-        str | None,
-        typer.Option("--pm", metavar="file:POOL", help="The pool (default: as recorded)."),
-    ] = None,
-    place: Place = None,
-    threads: Threads = "free",
-    scheme: Annotated[
-        str | None,
-        typer.Option(help="nopb, pb, pb_rf, pb_adaptive (default: pb_rf; without a switch nopb)."),
-    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -111,12 +104,6 @@ def crash_command(
             min=1, max=FILE_BYTES_MAX, metavar="BYTES", help="The pool's size if its file is gone."
         ),
     ] = None,
-    sets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="PATH=VALUE", help="Change a key of the machine; repeatable."
-        ),
-    ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the result document.")
     ] = None,
@@ -125,9 +112,6 @@ def crash_command(
         typer.Option("-j", "--jobs", min=1, help="Checks at once (default: one per processor)."),
     ] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
-    allow_cut: Annotated[
-        bool, typer.Option("--allow-cut", help="Accept a record that was not sealed.")
-    ] = False,
 ) -> None:
     """Explore what a power cut can leave of a program's pool; exit 1 if a check fails on any."""
     program = program_of(context)
@@ -138,9 +122,11 @@ def crash_command(
     examined.validate()
     if (program is None) == (record is None):
         raise InputError("either a record or, behind --, a program is needed")
-    resolved = machines.resolve(machine, sets or [])
-    best = schemes.best(resolved)
-    _check_machine(machine, resolved, scheme or best)
+    options = asked.options
+    pm, allow_cut = _pool(options["pm"]), options["allow_cut"]
+    resolved = machines.resolve(machine, options["set"])
+    scheme = asked.scheme or schemes.best(resolved)
+    _check_machine(machine, resolved, scheme)
     opened = None
     if program is not None:
         pm = _check_program(program, pm)
@@ -149,8 +135,7 @@ def crash_command(
         opened, pm = _core.Record(str(record), allow_cut), pm or _recorded_pm(record)
         read, name = [record], record.name.removesuffix(".fencepost")
     assert pm is not None
-    chosen = options([scheme or best], [pm], place=place or [], threads=threads)
-    chosen = resolved_options(chosen)
+    chosen = resolved_options(options | {"schemes": [scheme], "pm": [pm]})
     check_machine(f"crash {machines.name_of(machine)}", resolved, 1, chosen)
     where = out or Path(f"{name}.crash")
     examined.validate_for(where)
@@ -166,7 +151,7 @@ def crash_command(
         request = crash.Request(
             machines.name_of(machine),
             resolved,
-            scheme or best,
+            scheme,
             opened,
             pm,
             chosen,
@@ -234,6 +219,13 @@ def _explore(request: crash.Request, quiet: bool) -> dict[str, Any]:
     for warning in result["warnings"]:
         console.complain(warning)
     return result
+
+
+def _pool(selectors: list[str] | None) -> str | None:
+    """The one that `--pm` names, if any."""
+    if selectors is None or len(selectors) == 1:
+        return selectors[0] if selectors else None
+    raise InputError(f"--pm {' --pm '.join(selectors)}: crash states are those of one pool")
 
 
 def _check_program(program: list[str], pm: str | None) -> str:

@@ -7,7 +7,10 @@ from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.exceptions import TyperException
 
+from fencepost import commands
+from fencepost._core import InputError
 from fencepost.cli import numbers
 
 # What the parser calls a value that has no name of its own.
@@ -44,11 +47,21 @@ class Option(TyperOption):
 
 
 class Command(TyperCommand):
-    """A command whose options are of that class."""
+    """A command whose options are of that class. To an option of a replay that it refuses it says
+    why."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         _make_options(self)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except TyperException as error:
+            command = ctx.command_path.partition(" ")[2]
+            if refusal := commands.refusal(command, getattr(error, "option_name", "")):
+                raise InputError(refusal) from None
+            raise
 
 
 class Group(TyperGroup):

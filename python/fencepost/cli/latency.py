@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from fencepost import documents, latency, machines
+from fencepost import documents, machines
 from fencepost._core import InputError
+from fencepost.ask import latencies
+from fencepost.ask.latencies import plot, text
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.numbers import COUNT_MAX
-from fencepost.latency import plot, text
 from fencepost.schemes import VOLATILE
 from fencepost.traffic import Machine
 
@@ -123,9 +124,9 @@ def latency_command(
     outputs.check({"--json": json_file, "--plot": plot_file}, [machines.file_of(machine)])
     resolved = Machine(machines.name_of(machine), machines.resolve(machine, sets or []), scheme)
     shared = dataclasses.replace(
-        latency.usual_load(resolved, memory), transport=transport, level=level
+        latencies.usual_load(resolved, memory), transport=transport, level=level
     )
-    usual = latency.settling(resolved, shared)
+    usual = latencies.settling(resolved, shared)
     load = dataclasses.replace(
         usual,
         threads=threads or usual.threads,
@@ -137,12 +138,12 @@ def latency_command(
         measure_ns=measure_us * 1000 if measure_us is not None else usual.measure_ns,
         seed=seed,
     )
-    hosts = len(latency.loaded_hosts(resolved, load.memory))
-    if hosts * load.threads * load.outstanding > latency.REQUESTS_MAX:
+    hosts = len(latencies.loaded_hosts(resolved, load.memory))
+    if hosts * load.threads * load.outstanding > latencies.REQUESTS_MAX:
         on_hosts = f"on each of {hosts} hosts " if hosts > 1 else ""
         raise InputError(
             f"{load.threads} threads with {load.outstanding} requests each {on_hosts}(--threads, "
-            f"--outstanding): at most {latency.REQUESTS_MAX:,} can be under way in all"
+            f"--outstanding): at most {latencies.REQUESTS_MAX:,} can be under way in all"
         )
     with console.messages().status("") as status:
 
@@ -150,7 +151,7 @@ def latency_command(
             if not quiet:
                 status.update(f"{done} of {in_all} points")
 
-        document = latency.measure(resolved, load, jobs or os.cpu_count() or 1, watch)
+        document = latencies.measure(resolved, load, jobs or os.cpu_count() or 1, watch)
     try:
         if json_file is not None:
             documents.write_json(json_file, document)

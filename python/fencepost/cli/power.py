@@ -6,32 +6,28 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost import _core, documents, hold_up, machines, reliability, schemes
+from fencepost import documents, hold_up, machines, reliability, schemes
 from fencepost._core import InputError, InternalError
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED
 from fencepost.cli.hosts import check_machine, in_order, records_of
 from fencepost.cli.machine_argument import MachineName
-from fencepost.cli.replay import AllowCut, Hosts, Persist, Place, Pm, Quiet, Seed, Set, Threads
+from fencepost.cli.replay import Quiet, recorded
+from fencepost.cli.replay_options import replays
 from fencepost.hold_up import NJ_PER_BYTE, Budget, microjoules
 from fencepost.progress import Watch
-from fencepost.runs.experiment import Experiment, options
-from fencepost.runs.experiment import resolved as resolved_options
-from fencepost.shown_name import shown_name
+from fencepost.replay import Asked
+from fencepost.runs.experiment import Plan
 
 
 @app.command()
+@replays("power")
 def power(
     machine: MachineName,
     record: Annotated[Path | None, typer.Argument(metavar="RECORD", help="A record.")] = None,
-    scheme: Annotated[
-        str | None,
-        typer.Option(
-            help="nopb, pb, pb_rf or pb_adaptive "
-            "(default: pb_rf; nopb on a machine without a switch)."
-        ),
-    ] = None,
+    *,
+    asked: Asked,
     nj_per_byte: Annotated[
         float,
         typer.Option(
@@ -68,14 +64,6 @@ def power(
             help="Time limit of GPF phase 2, in us.",
         ),
     ] = None,
-    hosts: Hosts = None,
-    pm: Pm = None,
-    place: Place = None,
-    threads: Threads = "free",
-    persist: Persist = "program",
-    sets: Set = None,
-    seed: Seed = 0,
-    allow_cut: AllowCut = False,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write all that was found.")
     ] = None,
@@ -85,37 +73,23 @@ def power(
     dirty shutdown.
     """
     machine, record = in_order(machine, record)
-    records = records_of(None, record, hosts) if record or hosts else None
+    records = records_of(None, record, asked.hosts) if record or asked.hosts else None
     if records is None:
         raise InputError(
             "a record is needed, or --host N=RECORD for each host;"
             " type: fencepost power MACHINE RECORD"
         )
     outputs.check({"--json": json_file}, [*records, machines.file_of(machine)])
-    name, resolved = machines.name_of(machine), machines.resolve(machine, sets or [])
-    scheme = scheme or schemes.best(resolved)
-    chosen = options(
-        [scheme],
-        pm,
-        place=place or [],
-        threads=threads,
-        persist=persist,
-        set=sets or [],
-        seed=seed,
-        power=True,
-        allow_cut=allow_cut,
-    )
-    chosen = resolved_options(chosen)
-    check_machine(f"power {name}", resolved, len(records), chosen)
+    options, name = asked.options, machines.name_of(machine)
+    resolved = machines.resolve(machine, options["set"])
+    scheme = asked.scheme or schemes.best(resolved)
+    plan = Plan.of({name: resolved}, options | {"schemes": [scheme], "power": True})
+    check_machine(f"power {name}", resolved, len(records), plan.options)
     limits = [None if limit is None else limit * 1000 for limit in (phase_1_us, phase_2_us)]
     budget = Budget(nj_per_byte, budget_uj, *limits)
-    experiment = Experiment(
-        [_core.Record(str(path), allow_cut) for path in records],
-        [shown_name(path.name) for path in records],
-        {name: resolved},
-        chosen,
-    )
-    with Watch(console.messages(), quiet) as watch:
+    allow_cut = options["allow_cut"]
+    with recorded(None, records, allow_cut) as opened, Watch(console.messages(), quiet) as watch:
+        experiment = plan.with_records(opened)
         [found] = hold_up.of_experiment(experiment, 1, watch, budget)["runs"]
     if "error" in found:
         raise InternalError(found["error"])
@@ -124,7 +98,7 @@ def power(
         console.warn(note)
     try:
         if json_file is not None:
-            provenance = {"machine": name, "resolved": resolved, "options": chosen}
+            provenance = {"machine": name, "resolved": resolved, "options": plan.options}
             documents.write_json(json_file, {"provenance": provenance, **document})
     finally:  # a full disk costs the file, and not what was found
         print(f"machine {name}, scheme {scheme}")

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from fencepost import coherent, documents, machines, reliability, terminal, timeline, traffic
+from fencepost import coherent, documents, machines, reliability, terminal, traffic
 from fencepost._core import InputError
+from fencepost.ask import trace
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.numbers import COUNT_MAX, TIME_NS_MAX
@@ -146,12 +147,12 @@ def make_timeline(
     outputs.check({"-o": output, "--picture": picture}, [result, *(records or [])])
     outputs.check_format("-o", output, *TRACE)
     document = documents.read_result(result)
-    key = timeline.run_of(document, run)
-    found = records or timeline.records_of(result, document)
+    key = trace.run_of(document, run)
+    found = records or trace.records_of(result, document)
     outputs.check({"-o": output, "--picture": picture}, found)
-    experiment = timeline.experiment_of(result, document, found)
+    experiment = trace.experiment_of(result, document, found)
     with Watch(console.messages(), quiet) as watch:
-        trace, requests = experiment.timeline(key, selection, watch)
+        perfetto, requests = experiment.timeline(key, selection, watch)
     if not requests["requests"]:
         which = "such request" if any(chosen) else "persist, from which on requests are followed"
         by_time = "another time" if from_ns is not None or until_ns is not None else "by time"
@@ -159,13 +160,13 @@ def make_timeline(
             f"{result}: in {key.name} there is no {which}; choose {by_time}: --from NS --to NS"
         )
     if picture is not None:
-        documents.write_whole(picture, timeline.picture(requests, key.name))
-    documents.write_whole(output, trace)
+        documents.write_whole(picture, trace.picture(requests, key.name))
+    documents.write_whole(output, perfetto)
     followed = next(run for run in document["runs"] if key_of(run) == key)
     for note in reliability.notes(followed):
         console.warn(note)
     console.messages().print(
-        f"{output}: {key.name}, {timeline.summary(requests)}; open it in ui.perfetto.dev",
+        f"{output}: {key.name}, {trace.summary(requests)}; open it in ui.perfetto.dev",
         highlight=False,
         soft_wrap=True,
     )
@@ -195,8 +196,8 @@ def _follow_request(
         raise InputError(f"{machine.name}: it has no accelerator: see fabric.accelerators")
     asked = coherent.device(device or there[0], access, observes=True)
     follow = partial(coherent.follow, machine, asked, found_in or "last_level", memory=memory)
-    [(trace, requests)] = executors.performed([follow])
-    documents.write_whole(output, trace)
+    [(perfetto, requests)] = executors.performed([follow])
+    documents.write_whole(output, perfetto)
     [followed] = requests["requests"]
     for part in sorted(followed["slices"], key=lambda part: (part["from_ps"], part["until_ps"])):
         terminal.print_line(console.output(), _line(part))

@@ -14,7 +14,7 @@ from fencepost import _core
 from fencepost.api import Machine
 from fencepost.runs import executors
 from fencepost.runs.axes import Key
-from fencepost.runs.schedule import Replay, Schedule, check
+from fencepost.runs.schedule import Schedule, Underway, check
 from fencepost.runs.store import Store, identity
 from fencepost.runs.task import Run, Task
 from fencepost.tree import RECORDS
@@ -87,7 +87,7 @@ class Lab:
         """
         opened = _core.Record(str(record), False)
         replays = [
-            Replay(Task(Key.of(name, scheme=scheme), machine, (opened,), options), record.stem)
+            Underway(Task.of(Key.of(name, scheme=scheme), machine, (opened,), options), record.stem)
             for name, machine in machines.items()
             for scheme in schemes
         ]
@@ -106,7 +106,7 @@ class Lab:
         """What comes of each (`functools.partial` of a module's function), in their order."""
         return executors.performed(works, self.jobs, self.executor)
 
-    def _keep(self, replay: Replay) -> None:
+    def _keep(self, replay: Underway) -> None:
         self.store.keep(identity(replay.task), replay.run)
 
     def _kept(self, task: Task) -> Run | None:

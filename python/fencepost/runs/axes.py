@@ -5,11 +5,12 @@ the options of a replay; the empty text, the default, leaves them as they are fo
 """
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from fencepost._core import InputError, there_is_no
+from fencepost.replay import DECLARED
 
 Document = dict[str, Any]
 
@@ -26,7 +27,7 @@ class Axis:
     """What can differ between the runs of a comparison."""
 
     name: str
-    option: str  # of the command line, which says the same for all runs
+    option: str  # of a replay, which says the same for all runs
     apply: Callable[[Document, str], Document]  # options as asked for, and with a value
     members: tuple[str, ...] = ()  # of the resolved options, which a value decides
     read: Callable[[str], str] = str.strip  # the value as it is kept
@@ -34,22 +35,22 @@ class Axis:
 
 
 # What the switches do with persists is no option of a replay: the core takes it beside them.
-SCHEME = Axis("scheme", "--schemes", lambda options, _: options, has_default=False)
+SCHEME = Axis("scheme", "schemes", lambda options, _: options, has_default=False)
 # Rules of `--place`, quoted as in a shell. Without `--pm` they decide what is PM too.
 PLACEMENT = Axis(
     "placement",
-    "--place",
+    "place",
     lambda options, value: options | {"place": _rules(value)},
     ("pm", "place"),
     lambda text: shlex.join(_rules(text)),
 )
 THREADS = Axis(
-    "threads", "--threads", lambda options, value: options | {"threads": value}, ("threads",)
+    "threads", "threads", lambda options, value: options | {"threads": value}, ("threads",)
 )
 
 TRANSPORT = Axis(
     "transport",
-    "--transport",
+    "transport",
     lambda options, value: options | {"transport": value},
     ("transport",),
 )
@@ -105,7 +106,7 @@ class Key(NamedTuple):
         return self.of(self.machine, **self.axes | {axis: value})
 
     def applied(self, options: Document) -> Document:
-        """Options as asked for (`runs.experiment.options`), with what the values make of them."""
+        """Options as asked for (`replay.options`), with what the values make of them."""
         for axis, value in self.values:
             options = AXES[axis].apply(options, value)
         return options
@@ -227,10 +228,10 @@ def baseline_text(document: Document) -> str:
     return f"Ratios are over the same with {named}."
 
 
-def values_of(chosen: Iterable[str], given: Collection[str] = ()) -> dict[str, list[str]]:
+def values_of(chosen: Iterable[str], options: Document) -> dict[str, list[str]]:
     """The values that `--axis AXIS=VALUE` gives each axis, in order; raises `InputError`.
 
-    `given` are the axes whose option is given too: it holds where an axis has no value.
+    An option that says the same for all runs holds where an axis has no value.
     """
     found: dict[str, list[str]] = {}
     for text in chosen:
@@ -239,10 +240,12 @@ def values_of(chosen: Iterable[str], given: Collection[str] = ()) -> dict[str, l
     for axis, values in found.items():
         if len(set(values)) < len(values):
             raise InputError(f"--axis {axis}=…: one value is given twice")
-        if axis in given and "" not in values:
+        option = DECLARED[AXES[axis].option]
+        is_given = (options[AXES[axis].option] or None) != (option.default or None)
+        if is_given and "" not in values:
             beside = f", or --axis {axis}= beside the others" if AXES[axis].has_default else ""
             raise InputError(
-                f"{AXES[axis].option} and --axis {axis}=… say the same; give one of them{beside}"
+                f"{option.flag} and --axis {axis}=… say the same; give one of them{beside}"
             )
     return found
 

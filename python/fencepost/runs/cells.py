@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 from fencepost import _core
 from fencepost.figures import Value, member
+from fencepost.replay import resolved
 from fencepost.runs import executors
 from fencepost.runs.axes import Key
-from fencepost.runs.experiment import resolved
 from fencepost.runs.progress import Progress
-from fencepost.runs.schedule import Replay, Schedule, check
+from fencepost.runs.schedule import Schedule, Underway, check
 from fencepost.runs.store import Store, identity
 from fencepost.runs.task import Answer, Run, Task
 from fencepost.schemes import VOLATILE
@@ -77,7 +77,7 @@ class Sources(Protocol):
         """Resolved."""
 
     def asked(self, cell: Cell) -> Document:
-        """Options as `runs.experiment.options` gives them, without what its axes make of them."""
+        """Options as `replay.options` gives them, without what its axes make of them."""
 
     def instructions(self, cell: Cell) -> int:
         """Of the whole record."""
@@ -158,11 +158,11 @@ class Cells:
 
     def _task(self, cell: Cell) -> Task:
         records = (self.sources.record(cell),) * cell.hosts
-        return Task(cell.key, self.sources.machine(cell), records, self.options(cell))
+        return Task.of(cell.key, self.sources.machine(cell), records, self.options(cell))
 
     def _replay(self, cells: Sequence[Cell], watch: Watch) -> None:
         """Side by side, the longest first."""
-        replays = {cell: Replay(self._task(cell), cell.label) for cell in cells}
+        replays = {cell: Underway(self._task(cell), cell.label) for cell in cells}
         by_identity = {self.identity(cell): replay for cell, replay in replays.items()}
         for cell, replay in replays.items():
             if cell.is_limited and cell != cell.reference:
@@ -172,10 +172,10 @@ class Cells:
         cell_of = {id(replay): cell for cell, replay in replays.items()}
         progress = Progress(len(cells))
 
-        def show(running: Sequence[Replay]) -> None:
+        def show(running: Sequence[Underway]) -> None:
             self._show(progress, [(cell_of[id(replay)], replay) for replay in running], watch)
 
-        def done(replay: Replay) -> None:
+        def done(replay: Underway) -> None:
             elapsed = {"positions": replay.positions, "elapsed_seconds": replay.elapsed}
             self.keep(cell_of[id(replay)], replay.run | elapsed)
 
@@ -183,13 +183,13 @@ class Cells:
         with executors.chosen(self.jobs, self._executor) as (executor, at_once):
             Schedule(executor, at_once, show, done).run(longest_first)
 
-    def _finished(self, cell: Cell) -> Replay:
+    def _finished(self, cell: Cell) -> Underway:
         """A reference that was done before."""
         run = self._done[cell]
-        return Replay(self._task(cell), cell.label, answer=Answer(run, run.get("positions", [])))
+        return Underway(self._task(cell), cell.label, answer=Answer(run, run.get("positions", [])))
 
     def _show(
-        self, progress: Progress, replays: Sequence[tuple[Cell, Replay]], watch: Watch
+        self, progress: Progress, replays: Sequence[tuple[Cell, Underway]], watch: Watch
     ) -> None:
         running = [one for one in replays if one[1].started and one[1].answer is None]
         ended = [cell for cell, replay in replays if replay.answer is not None]

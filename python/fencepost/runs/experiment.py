@@ -10,51 +10,29 @@ import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
 from typing import Any
 
-from fencepost import _core, arguments, schemes
+from fencepost import _core, schemes
 from fencepost._core import __version__
 from fencepost.documents import FORMAT_VERSION
+from fencepost.replay import resolved
 from fencepost.runs import executors
-from fencepost.runs.axes import AXES, SCHEME, Key, Setting, name_among
-from fencepost.runs.schedule import Replay, Schedule, Watch, check, unwatched
-from fencepost.runs.task import LIMITS, How, Task, followed
-from fencepost.shown_name import shown_name
+from fencepost.runs.axes import (
+    AXES,
+    SCHEME,
+    Baseline,
+    Key,
+    Setting,
+    check_scheme_baseline,
+    name_among,
+    values_of,
+)
+from fencepost.runs.schedule import Schedule, Underway, Watch, check, unwatched
+from fencepost.runs.task import How, Task, followed
 
 Document = dict[str, Any]
-
-
-def options(chosen: list[str] | None, pm: list[str] | None = None, **changes: Any) -> Document:
-    """Options as asked for, which `resolved` makes `provenance.options` of docs/results.md of; what
-    is not given is as usual."""
-    usual = {"persist": "program", "set": [], "seed": 0, "allow_cut": False, "sample": None}
-    usual |= {
-        "power": False,
-        "place": [],
-        "threads": "free",
-        "transport": "none",
-        **dict.fromkeys(LIMITS),
-    }
-    return {"schemes": chosen, "pm": pm, **usual, **changes}
-
-
-def resolved(chosen: Document) -> Document:
-    """The options as the core reads them; raises `_core.InputError` with what is wrong."""
-    for name, least in (("seed", 0), *((limit, 1) for limit in LIMITS)):
-        if chosen[name] is not None or name == "seed":
-            arguments.whole_number(name, chosen[name], least)
-    arguments.text("persist", chosen["persist"], "program")
-    if chosen["sample"] is not None:
-        arguments.text("sample", chosen["sample"], "1M:30k:120k")
-    # A heap that is placed is not PM unless its rule says so.
-    is_placed = any(rule.startswith(("heap=", "all=")) for rule in chosen["place"])
-    pm = chosen["pm"] or ([] if is_placed else ["heap"])
-    # Names are told as records show them: any byte may be in one.
-    named = {"pm": [*map(shown_name, pm)], "place": [*map(shown_name, chosen["place"])]}
-    read: Document = json.loads(_core.options_resolve(json.dumps(chosen | named)))
-    return read
 
 
 def keys_of(
@@ -74,15 +52,47 @@ def keys_of(
     return found
 
 
-def options_by_setting(asked: Document, keys: Iterable[Key]) -> dict[Setting, Document]:
+def _by_setting(asked: Document, keys: Iterable[Key]) -> dict[Setting, Document]:
     """The options of the runs with these keys, resolved."""
     first = {key.setting: key for key in reversed(list(keys))}
     return {setting: resolved(key.applied(asked)) for setting, key in first.items()}
 
 
-def schemes_in(keys: list[Key]) -> list[str]:
-    """The schemes of these, each once, in their order."""
-    return list(dict.fromkeys(key.scheme for key in keys))
+@dataclass(frozen=True)
+class Plan:
+    """Which replays are asked for, before there are records: machines by name (resolved), options
+    as the core resolved them, and the runs."""
+
+    machines: dict[str, Document]
+    options: Document
+    keys: list[Key]
+    own_options: Mapping[Setting, Document]  # of the runs whose axes make others of them
+    baseline: str | None
+
+    @classmethod
+    def of(
+        cls,
+        machines: dict[str, Document],
+        asked: Document,
+        axes: Iterable[str] | None = None,
+        baseline: str | None = None,
+    ) -> Plan:
+        """From options as asked for and `AXIS=VALUE`; with None for `axes` runs differ in their
+        scheme alone. Raises `InputError`."""
+        values = {} if axes is None else values_of(axes, asked)
+        keys = keys_of(machines, values.get(SCHEME.name, asked["schemes"]), values)
+        if axes is None:
+            check_scheme_baseline(baseline, keys)
+        elif baseline is not None:
+            Baseline.read(baseline).check(keys)
+        chosen = asked | {"schemes": list(dict.fromkeys(key.scheme for key in keys))}
+        return cls(machines, resolved(chosen), keys, _by_setting(chosen, keys), baseline)
+
+    def with_records(self, records: Iterable[tuple[str, _core.Record]]) -> Experiment:
+        """What can be run: records with their names in results, one for each host."""
+        names, opened = zip(*records, strict=True)
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Experiment(list(opened), list(names), **own)
 
 
 @dataclass(frozen=True)
@@ -143,8 +153,8 @@ class Experiment:
 
     def _perform(
         self,
-        replays: list[Replay],
-        first: Replay | None,
+        replays: list[Underway],
+        first: Underway | None,
         jobs: int,
         watch: Watch,
         executor: Executor | None,
@@ -154,7 +164,7 @@ class Experiment:
         The reference is one of these, or None if it has yet to be run.
         """
         everything = list(replays)
-        if replays and replays[0].task.is_limited:
+        if replays and replays[0].task.replay.is_limited:
             first = first or self._replay(self._reference, _core.Job.run)
             for other in replays:
                 other.after = None if other is first else first
@@ -182,12 +192,12 @@ class Experiment:
     def _options_of(self, key: Key) -> Document:
         return self.own_options.get(key.setting, self.options)
 
-    def _replay(self, key: Key, how: How) -> Replay:
-        return Replay(self._task(key, how), name_among(key, self._asked))
+    def _replay(self, key: Key, how: How) -> Underway:
+        return Underway(self._task(key, how), name_among(key, self._asked))
 
     def _task(self, key: Key, how: How = _core.Job.run) -> Task:
         machine = self.machines[key.machine]
-        return Task(key, machine, tuple(self.records), self._options_of(key), how=how)
+        return Task.of(key, machine, tuple(self.records), self._options_of(key), how)
 
     def provenance(self) -> Document:
         """What is needed to run this again; nothing that differs between two replays."""

@@ -9,19 +9,19 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass, field, replace
 
 from fencepost.runs.axes import Key
-from fencepost.runs.task import LIMITS, Answer, Positions, Run, Task, beyond_the_end, perform
+from fencepost.runs.task import Answer, Positions, Run, Task, beyond_the_end, perform
 
 WATCH_INTERVAL_SECONDS = 0.1
 
 
 @dataclass(eq=False)
-class Replay:
+class Underway:
     """A task on its way; a progress display reads it, and only the schedule writes it."""
 
     task: Task
     label: str
     weight: float = 1.0  # instructions, as far as they are known before
-    after: "Replay | None" = None  # stops where this one reached its limit
+    after: "Underway | None" = None  # stops where this one reached its limit
     started: float | None = None
     ended: float | None = None
     elapsed: float = 0.0  # seconds, in equal parts with those that ran at the same time
@@ -55,14 +55,14 @@ class Replay:
         return self.answer.positions
 
 
-Watch = Callable[[Sequence[Replay]], None]
+Watch = Callable[[Sequence[Underway]], None]
 
 
-def unwatched(_: Sequence[Replay]) -> None:
+def unwatched(_: Sequence[Underway]) -> None:
     """Nobody looks at replays while they go."""
 
 
-def check(replays: Sequence[Replay]) -> None:
+def check(replays: Sequence[Underway]) -> None:
     """Raises `InputError` for the first that cannot be run; one that the simulator cannot even be
     built for by a fault of its own has its answer.
     """
@@ -85,11 +85,11 @@ class Schedule:
     executor: Executor
     at_once: int | None
     watch: Watch = unwatched
-    done: Callable[[Replay], None] = lambda _: None
-    _futures: dict[Future[Answer], Replay] = field(default_factory=dict)
+    done: Callable[[Underway], None] = lambda _: None
+    _futures: dict[Future[Answer], Underway] = field(default_factory=dict)
     _looked: float = 0.0
 
-    def run(self, replays: Sequence[Replay]) -> None:
+    def run(self, replays: Sequence[Underway]) -> None:
         """Raises what a replay raises (`InputError`), after ending the others."""
         waiting = list(replays)
         self._looked = time.monotonic()
@@ -109,7 +109,7 @@ class Schedule:
             raise
         self.watch(replays)
 
-    def _submit(self, waiting: list[Replay]) -> None:
+    def _submit(self, waiting: list[Underway]) -> None:
         for replay in list(waiting):
             if self.at_once is not None and len(self._futures) >= self.at_once:
                 return
@@ -125,12 +125,12 @@ class Schedule:
             else:
                 self._start(replay)
 
-    def _start(self, replay: Replay) -> None:
+    def _start(self, replay: Underway) -> None:
         if replay.after is not None:
             hosts = len(replay.task.records) // len(replay.after.task.records)
             replay.task = replace(
                 replay.task,
-                options=replay.task.options | dict.fromkeys(LIMITS),
+                replay=replay.task.replay.unlimited(),
                 stop_at=replay.after.positions * hosts,
             )
         replay.started = time.monotonic()
@@ -142,7 +142,7 @@ class Schedule:
             replay.elapsed += (now - self._looked) / len(self._futures)
         self._looked = now
 
-    def _finish(self, replay: Replay, answer: Answer) -> None:
+    def _finish(self, replay: Underway, answer: Answer) -> None:
         replay.ended = time.monotonic()
         if replay.after is not None and "error" not in answer.run:
             # What comes to the end of what it was given has come to where the limit was reached, or

@@ -50,16 +50,8 @@ def named(prefix: str, decided: object) -> str:
     return f"{prefix}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
 
 
-# What else decides these: the axes, the resolved machine, and what is done with a job.
-_DECIDED_ELSEWHERE = ("schemes", "set", "power")
-
-
 def _decided(task: Task) -> list[object]:
-    options = {
-        name: value for name, value in task.options.items() if name not in _DECIDED_ELSEWHERE
-    }
-    machine = {name: value for name, value in task.machine.items() if name != "description"}
-    return [task.hashes, machine, task.key.axes, options, task.stop_at, _name(task.how)]
+    return [*task.replay.decided, task.stop_at, _name(task.how)]
 
 
 def _name(how: object) -> object:

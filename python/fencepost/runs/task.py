@@ -1,4 +1,4 @@
-"""One replay as data, and the one place where the simulator is given its work.
+"""A replay with what is needed to run it, and the one place where the simulator gets its work.
 
 A task can be pickled, and `perform` is a function of a module, so any executor can take both. While
 a task runs in this process, its progress can be looked up, and it can be cancelled.
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fencepost import _core
+from fencepost.replay import DECLARED, LIMITS, Replay
 from fencepost.runs.axes import MEMBERS, Key
 from fencepost.runs.simulator import simulator
 
@@ -23,56 +24,58 @@ Positions = list[list[int]]  # instructions of each thread of each host
 # processes it has to be picklable: a function of a module, or a `functools.partial` of one.
 How = Callable[[_core.Job], str]
 
-LIMITS = ("limit_pm_writes", "limit_instructions")
-
 _running: dict[str, _core.Job] = {}
 _cancelled: set[str] = set()
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A replay: everything that decides its result.
+    """A replay, the records that it names, opened, and what is done with it.
 
-    `machine` is the resolved machine; `records` are one for each host; `options` are
-    `provenance.options` of docs/results.md, with what the key's axes make of them, as the core
-    resolved them; with `stop_at` each thread
-    of each host stops there.
+    With `stop_at` each thread of each host stops there.
     """
 
-    key: Key
-    machine: Document
+    replay: Replay
     records: tuple[_core.Record, ...]
-    options: Document
     stop_at: Positions = field(default_factory=list)
     how: How = _core.Job.run
-    hashes: tuple[str, ...] = ()  # of the records; filled in where none are given
     simulator: str = field(default_factory=simulator)
     name: str = field(default_factory=lambda: uuid.uuid4().hex)  # among those that run
 
-    def __post_init__(self) -> None:
-        if not self.hashes:
-            object.__setattr__(self, "hashes", tuple(map(_hash, self.records)))
+    @classmethod
+    def of(
+        cls,
+        key: Key,
+        machine: Document,
+        records: tuple[_core.Record, ...],
+        options: Document,
+        how: How = _core.Job.run,
+    ) -> "Task":
+        """The task of a key on a resolved machine; options as resolved for its axes."""
+        axes, hashes = tuple(sorted(key.axes.items())), tuple(map(_hash, records))
+        return cls(Replay(key.machine, machine, axes, hashes, options), records, how=how)
 
     @property
-    def is_limited(self) -> bool:
-        """Whether it ends where it reaches a limit, which others may have to stop at too."""
-        return any(self.options[limit] is not None for limit in LIMITS)
+    def key(self) -> Key:
+        """Machine and axes."""
+        return Key.of(self.replay.machine_name, **dict(self.replay.axes))
 
     def job(self) -> _core.Job:
         """What the core runs; raises `InputError` if it cannot be run at all."""
         return _core.Job(
-            self.key.machine,
-            json.dumps(self.machine),
+            self.replay.machine_name,
+            json.dumps(self.replay.machine),
             list(self.records),
             self.key.scheme,
-            json.dumps(self.options),
+            json.dumps(self.replay.options),
             self.stop_at,
         )
 
     def described(self, run: Run) -> Run:
         """The run with the names by which it is known, and the options that others may not have."""
-        names = {"machine": self.key.machine, "scheme": self.key.scheme, "axes": self.key.axes}
-        return run | names | {"options": {member: self.options[member] for member in MEMBERS}}
+        key, options = self.key, self.replay.options
+        names = {"machine": key.machine, "scheme": key.scheme, "axes": key.axes}
+        return run | names | {"options": {member: options[member] for member in MEMBERS}}
 
     def progress(self) -> tuple[int, int, int]:
         """Simulated picoseconds, instructions, instructions in all.
@@ -91,7 +94,7 @@ class Task:
 
 def beyond_the_end(run: Run) -> list[str]:
     """What a run says of limits that it has not reached."""
-    named = tuple(f"--{limit.replace('_', '-')} " for limit in LIMITS)
+    named = tuple(f"{DECLARED[limit].flag} " for limit in LIMITS)
     return [warning for warning in run["warnings"] if warning.startswith(named)]
 
 
@@ -116,7 +119,7 @@ def perform(task: Task) -> Answer:
     finally:
         _running.pop(task.name, None)
     # What is complete ended at no limit: nobody has to stop anywhere.
-    positions = [] if not task.is_limited or run["ended"] == "complete" else job.positions()
+    positions = [] if not task.replay.is_limited or run["ended"] == "complete" else job.positions()
     return Answer(task.described(run), positions)
 
 
@@ -135,7 +138,7 @@ def _check(task: Task) -> None:
     """That a worker elsewhere has what the task was made with: results are kept under that name."""
     if task.simulator != simulator():
         raise _core.InputError("a worker has another build of Fencepost: install the same one")
-    for record, expected in zip(task.records, task.hashes, strict=True):
+    for record, expected in zip(task.records, task.replay.records, strict=True):
         if _hash(record) != expected:
             raise _core.InputError(
                 f"a worker has another record: its hash is {_hash(record)}, and not {expected}"

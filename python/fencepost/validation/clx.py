@@ -15,9 +15,9 @@ from typing import Any
 from fencepost import documents
 from fencepost.measure.persist import measurement, simulated
 from fencepost.recordings import record_alike
+from fencepost.replay import options, resolved
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import Row, near
-from fencepost.runs.experiment import options, resolved
 from fencepost.schemes import VOLATILE
 from fencepost.tree import EXPERIMENTS
 from fencepost.validation import Comparison, Findings

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from fencepost.recordings import record_alike
+from fencepost.replay import options, resolved
 from fencepost.rows.lab import Lab
-from fencepost.runs.experiment import options, resolved
 from fencepost.schemes import VOLATILE
 from fencepost.tree import BUILD, EXPERIMENTS
 

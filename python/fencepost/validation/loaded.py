@@ -12,7 +12,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from fencepost import latency, traffic
+from fencepost import traffic
+from fencepost.ask import latencies
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import Row, near
 from fencepost.traffic import Machine, Stream
@@ -221,7 +222,7 @@ def _expanders(lab: Lab) -> tuple[list[Row], str]:
         ("fpga-expander", "CXL FPGA bandwidth over local"),
     ):
         expander = machine(lab, name)
-        mixes = latency.usual_load(expander).mixes
+        mixes = latencies.usual_load(expander).mixes
         memories = [(memory, mix) for mix in mixes for memory in ("dram", MEMORY)]
         found = iter(lab.performed(*(partial(_bandwidth, expander, *each) for each in memories)))
         for mix in mixes:

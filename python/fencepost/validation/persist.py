@@ -15,9 +15,9 @@ from typing import Any
 from fencepost import schemes
 from fencepost.figures import Run
 from fencepost.recordings import record_alike
+from fencepost.replay import options, resolved
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import PARAMETERS, RULES, Row, near
-from fencepost.runs.experiment import options, resolved
 from fencepost.tree import BUILD, EXPERIMENTS
 from fencepost.validation import Comparison, Findings
 from fencepost.validation.latencies import PUBLISHED, published

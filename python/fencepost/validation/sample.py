@@ -11,9 +11,9 @@ from typing import Any
 from fencepost import figures, recording
 from fencepost.arguments import DEFAULT_SAMPLE
 from fencepost.built import needed
+from fencepost.replay import options, resolved
 from fencepost.rows.lab import Lab
 from fencepost.rows.row import FULL_DETAIL, Row, near
-from fencepost.runs.experiment import options, resolved
 from fencepost.schemes import PUBLISHED, VOLATILE
 from fencepost.tree import WORKLOADS
 from fencepost.validation import Comparison, Findings

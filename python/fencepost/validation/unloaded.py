@@ -2,8 +2,9 @@
 
 from functools import partial
 
-from fencepost import latency, plots
-from fencepost.latency import Document
+from fencepost import plots
+from fencepost.ask import latencies
+from fencepost.ask.latencies import Document
 from fencepost.rows.lab import Lab
 from fencepost.rows.page import Picture
 from fencepost.rows.row import Row, near
@@ -40,7 +41,7 @@ def compare(lab: Lab) -> Findings:
     ]
     places = list(dict.fromkeys((name, memory) for name, memory, *_ in wanted))
     lab.log(f"idle latency of {'; '.join(', '.join(place) for place in places)}")
-    works = [partial(latency.idle_point, machine(lab, name), memory) for name, memory in places]
+    works = [partial(latencies.idle_point, machine(lab, name), memory) for name, memory in places]
     measured = dict(zip(places, lab.performed(*works), strict=True))
     rows = []
     for name, memory, quantity, number, sets in wanted:
@@ -74,7 +75,7 @@ def _hop(lab: Lab, switched: Document) -> Row:
     resolved = machine(lab, "xconn-x8").resolved
     fabric = {"hosts": ["host0"], "switches": [], "devices": [], "expanders": ["mem0"]}
     without = Machine("xconn-x8", resolved | {"fabric": fabric | {"edges": ["host0 -> mem0"]}})
-    [direct] = lab.performed(partial(latency.idle_point, without, "expander"))
+    [direct] = lab.performed(partial(latencies.idle_point, without, "expander"))
     ours = switched["latency_ns"]["mean"] - direct["latency_ns"]["mean"]
     [value] = published("per switch hop (XConn)")
     metric = "added latency"
@@ -108,8 +109,8 @@ def _parts_table(measured: dict[tuple[str, str], Document]) -> str:
     ]
     for (name, memory), point in measured.items():
         parts = [point["parts_ns"][stage] for stage in stages]
-        latencies = point["latency_ns"]
-        figures = [*parts, sum(parts), latencies["mean"], latencies["p50"]]
+        latency_ns = point["latency_ns"]
+        figures = [*parts, sum(parts), latency_ns["mean"], latency_ns["p50"]]
         lines.append(f"| {name} | {memory} | {' | '.join(f'{ns:.1f}' for ns in figures)} |")
     return "\n".join(lines) + "\n"
 

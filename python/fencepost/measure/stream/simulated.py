@@ -14,7 +14,7 @@ from fencepost.measure.stream.memories import ARRAYS, CACHES_LEAST, ELEMENT_BYTE
 from fencepost.measure.stream.point import KERNELS, Point
 from fencepost.plural import many
 from fencepost.recordings import record_alike
-from fencepost.runs.experiment import options, resolved
+from fencepost.replay import options, resolved
 
 Document = dict[str, Any]
 

@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fencepost import evidence_shape, machines, reliability
+from fencepost.replay import LIMITS
 from fencepost.rows.row import Row
 from fencepost.runs.cells import Watch
 from fencepost.runs.simulator import simulator
-from fencepost.runs.task import LIMITS, Run
+from fencepost.runs.task import Run
 from fencepost.studies.pcs import (
     adaptive,
     assumptions,

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from fencepost import _core
+from fencepost.replay import options
 from fencepost.rows.lab import Lab
 from fencepost.runs import cells
-from fencepost.runs.experiment import options
 from fencepost.schemes import VOLATILE
 from fencepost.studies.pcs import programs
 from fencepost.studies.pcs.programs import Program

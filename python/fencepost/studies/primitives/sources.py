@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fencepost.replay import options
 from fencepost.runs.cells import Cell
-from fencepost.runs.experiment import options
 from fencepost.studies.primitives import benchmark
 from fencepost.studies.recorded import RecordedPrograms
 

@@ -12,9 +12,9 @@ from typing import Any
 from fencepost import _core, recordings
 from fencepost.built import needed
 from fencepost.measure.stream import program
+from fencepost.replay import options
 from fencepost.rows.lab import Lab
 from fencepost.runs.cells import Cell
-from fencepost.runs.experiment import options
 from fencepost.runs.store import named
 from fencepost.studies.streamer.replays import ON
 from fencepost.tree import BUILD

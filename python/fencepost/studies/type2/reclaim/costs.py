@@ -15,8 +15,8 @@ from typing import Any
 from fencepost import _core, documents, recordings
 from fencepost._core import InputError
 from fencepost.built import needed
+from fencepost.replay import options, resolved
 from fencepost.rows.lab import Lab
-from fencepost.runs.experiment import options, resolved
 from fencepost.schemes import VOLATILE
 from fencepost.studies.type2.points import (
     DEVICE,

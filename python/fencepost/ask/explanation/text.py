@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from fencepost import figures, reliability, source_place, table, terminal
-from fencepost.explain import causes
-from fencepost.explain.document import NEAR
+from fencepost.ask.explanation import causes
+from fencepost.ask.explanation.document import NEAR
 from fencepost.plural import many
 
 Document = dict[str, Any]

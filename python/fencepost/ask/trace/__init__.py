@@ -5,9 +5,9 @@
 
 from typing import Any
 
+from fencepost.ask.trace.experiment import experiment_of, records_of, run_of
+from fencepost.ask.trace.path import picture
 from fencepost.plural import many
-from fencepost.timeline.experiment import experiment_of, records_of, run_of
-from fencepost.timeline.path import picture
 
 __all__ = ["experiment_of", "picture", "records_of", "run_of", "summary"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fencepost import _core, figures, hardware_cost, machines, reliability
+from fencepost.ask.sensitivity.knee import Offer, front, knee
+from fencepost.ask.sensitivity.ranges import Sweep
 from fencepost.runs.axes import Key, baseline_scheme, key_of
-from fencepost.runs.experiment import Experiment
+from fencepost.runs.experiment import Plan
 from fencepost.runs.schedule import Watch
 from fencepost.schemes import VOLATILE
-from fencepost.whatif.knee import Offer, front, knee
-from fencepost.whatif.ranges import Sweep
 
 Document = dict[str, Any]
 
@@ -44,17 +44,28 @@ class Point:
 class Study:
     """A machine, what varies, and every machine that comes of that; nothing has run."""
 
-    machine: str
-    options: Document
+    plan: Plan  # of the unchanged machine
     sweeps: tuple[Sweep, ...]
     is_grid: bool
-    resolved: Document
     points: dict[Point, Document]  # each machine, resolved
-    baseline: str | None = None  # `scheme=SCHEME`; ratios are over the first scheme without one
 
     @classmethod
-    def planned(cls, machine: str, options: Document, sweeps: list[Sweep], grid: bool) -> Study:
-        """Resolves every machine; raises `InputError` for the first that cannot be."""
+    def planned(
+        cls,
+        machine: str,
+        asked: Document,
+        sweeps: list[Sweep],
+        grid: bool,
+        *,
+        label: str | None = None,
+        baseline: str | None = None,
+    ) -> Study:
+        """Resolves every machine; raises `InputError` for the first that cannot be.
+
+        Ratios are over the first scheme without a `baseline` of `scheme=SCHEME`.
+        """
+        name, resolved = label or machines.name_of(machine), machines.resolve(machine, asked["set"])
+        plan = Plan.of({name: resolved}, asked, baseline=baseline)
         if not sweeps:
             raise _core.InputError(
                 "nothing varies; type: fencepost whatif MACHINE RECORD "
@@ -62,37 +73,33 @@ class Study:
             )
         groups = [tuple(sweeps)] if grid else [(sweep,) for sweep in sweeps]
         count = sum(_size(group) for group in groups)
-        in_all = count * len(options["schemes"])
+        in_all = count * len(plan.options["schemes"])
         if in_all > REPLAYS_MAX:
             raise _core.InputError(f"that is {in_all:,} replays; at most {REPLAYS_MAX:,} can be")
-        resolved = machines.resolve(machine, options["set"])
         points = {
-            point: machines.resolve(machine, [*options["set"], *point.sets])
+            point: machines.resolve(machine, [*asked["set"], *point.sets])
             for group in groups
             for point in _points(group)
         }
-        name = machines.name_of(machine)
-        return cls(name, options, tuple(sweeps), grid, resolved, points)
+        return cls(plan, tuple(sweeps), grid, points)
 
-    def run(
-        self,
-        records: list[_core.Record],
-        record_names: list[str],
-        jobs: int,
-        watch: Watch,
-    ) -> Document:
-        """Replays everything; gives the document."""
+    @property
+    def machine(self) -> str:
+        """The name of the unchanged machine."""
+        [name] = self.plan.machines
+        return name
+
+    def run(self, records: list[tuple[str, _core.Record]], jobs: int, watch: Watch) -> Document:
+        """Replays everything, with records by their names; gives the document."""
         named = {point.name: machine for point, machine in self.points.items()}
         same = self._first_alike()
         keys = list(dict.fromkeys(same.values()))
-        experiment = Experiment(
-            records, record_names, named, self.options, keys, baseline=self.baseline
-        )
+        experiment = replace(self.plan, machines=named, keys=keys).with_records(records)
         runs = experiment.run(jobs, watch)["runs"]
         by_key = {key_of(run): run for run in runs}
         found = {key: by_key[first] for key, first in same.items()}
         provenance = experiment.provenance() | {
-            "machines": {self.machine: self.resolved},
+            "machines": self.plan.machines,
             "changes": {sweep.key: list(map(_typed, sweep.values)) for sweep in self.sweeps},
             "is_grid": self.is_grid,
         }
@@ -106,7 +113,7 @@ class Study:
         first: dict[str, str] = {}
         alike: dict[Key, Key] = {}
         for point, machine in self.points.items():
-            for scheme in self.options["schemes"]:
+            for scheme in self.plan.options["schemes"]:
                 name = point.name
                 if scheme == VOLATILE:
                     name = first.setdefault(_without_buffer(machine), name)
@@ -117,7 +124,7 @@ class Study:
         self, group: tuple[Sweep, ...], found: dict[Key, Document], baseline: str
     ) -> Document:
         points = list(_points(group))
-        schemes = self.options["schemes"]
+        schemes = self.plan.options["schemes"]
         runs = {
             (point, scheme): found[Key.of(point.name, scheme=scheme)]
             for point in points

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fencepost import figures, reliability
-from fencepost.explain import causes
+from fencepost.ask.explanation import causes
 from fencepost.runs.axes import baseline_scheme
 
 # Of waiting: what is nearer than this to the best may be ahead with the next start of the threads.

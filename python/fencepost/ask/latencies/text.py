@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fencepost.latency import Document
+from fencepost.ask.latencies import Document
 
 RULE = "=" * 26
 

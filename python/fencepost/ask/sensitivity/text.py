@@ -22,6 +22,8 @@ KNEE, FRONT = "◂", "*"
 def show(document: Document, output: Console, messages: Console) -> None:
     """A table for each sweep, knees and front behind it; warnings on standard error."""
     terminal.print_line(output, table.replayed(document["provenance"]))
+    if plan := document["provenance"]["options"]["sample"]:
+        terminal.print_line(output, f"Sampled ({plan}): times and rates are estimates.")
     for sweep in document["sweeps"]:
         shown = _points(document, sweep)
         if not terminal.fits(output, shown):

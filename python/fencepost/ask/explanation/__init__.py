@@ -9,7 +9,7 @@ from typing import Any
 
 from fencepost import _core
 from fencepost._core import InputError
-from fencepost.explain.document import of_result
+from fencepost.ask.explanation.document import of_result
 from fencepost.runs.experiment import Experiment
 from fencepost.runs.schedule import Watch
 

@@ -1,8 +1,8 @@
 """Latency against bandwidth as a picture, a line for each mix of reads and writes."""
 
 from fencepost import plots
-from fencepost.latency import Document
-from fencepost.latency.text import traffic_type
+from fencepost.ask.latencies import Document
+from fencepost.ask.latencies.text import traffic_type
 
 
 def svg(document: Document) -> str:
