@@ -183,7 +183,7 @@ def test_a_machine_and_what_it_extends_are_in_the_folder(tmp_path: Path) -> None
         (f"{START}where = ['open(1)']\n", "only comparisons, arithmetic"),
         (
             f"{START}[options]\nseed = -1\n",
-            "plan.toml:4: options.seed: it has to be a whole number",
+            "plan.toml:4: options.seed: it has to be at least 0",
         ),
         (f"{START}repetitions = 2\n[options]\nseed = 1\n", "they have seeds of their own"),
         (f"{START}[options]\npersist = 'sync'\n[axes]\npersist = ['sync']\n", "an axis varies it"),

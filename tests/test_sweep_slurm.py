@@ -238,8 +238,8 @@ def disturb(folder: Path, cluster: Cluster, victim: int) -> None:
 def in_flight(folder: Path) -> set[int]:
     found: set[int] = set()
     for line in ledger.lines(folder / "attempts"):
-        if "start" in line:
-            found.add(line["start"])
-        else:
-            found.discard(line.get("end"))
+        if "begun" in line:
+            found.add(line["begun"])
+        elif "end" in line:
+            found.discard(line["end"])
     return found

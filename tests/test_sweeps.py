@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import json
@@ -184,6 +185,21 @@ def test_a_killed_driver_leaves_a_folder_that_goes_on(undisturbed: Path, tmp_pat
     assert not ledger.histories(folder / "attempts")  # nobody is suspected
 
 
+def test_a_child_that_cannot_begin_ends_the_sweep(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    subprocess.run([FENCEPOST, "sweep", "--prepare", "plan.toml"], cwd=tmp_path, check=True)
+    process = started(tmp_path, "sweep", "-q", "plan.sweep")
+    while process.poll() is None:
+        for child in children(process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        time.sleep(0.002)
+    _, said = process.communicate()
+    assert process.returncode == 4
+    [line] = said.splitlines()
+    assert line.endswith("ends before it begins: signal SIGKILL")
+
+
 def test_two_drivers_share_a_folder(undisturbed: Path, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(PLAN)
     subprocess.run([FENCEPOST, "sweep", "--prepare", "plan.toml"], cwd=tmp_path, check=True)
@@ -202,23 +218,21 @@ def test_a_point_that_kills_its_process_has_failed_after_two_attempts(
     (tmp_path / "plan.toml").write_text(PLAN)
     process = started(tmp_path, "sweep", "-q", "plan.toml")
     folder = tmp_path / "plan.sweep"
-    kills = 0
     while process.poll() is None:
-        for child in children(process.pid):
-            # All of a process's claims are the driver's: what it has in flight, the ledger says.
-            if 5 in in_flight(folder):
-                os.kill(child, signal.SIGSTOP)
-                if 5 in in_flight(folder):
+        if 5 in in_flight(folder):
+            for child in children(process.pid):
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
-                    kills += 1
-                os.kill(child, signal.SIGCONT)
         time.sleep(0.002)
     process.communicate()
     assert process.returncode == 1
-    assert kills == 2
     assert [row["failed"] for row in table(folder) if row["failed"]] == ["died"]
     said = json.loads((folder / "failed" / "5.json").read_text())
     assert said["reason"] == "died at once (signal SIGKILL)"
+    # What was at hand and not begun is not suspected.
+    deaths = ledger.histories(folder / "attempts")
+    assert [end.how for end in deaths[5].ends] == ["died", "died"]
+    assert all(len(of.ends) <= 1 for number, of in deaths.items() if number != 5)
     assert said["repeat"].startswith("fencepost point ")
     others = {name: row for name, row in content(folder).items() if not name.endswith("/5.json")}
     expected = {
@@ -232,9 +246,9 @@ def in_flight(folder: Path) -> set[int]:
     if not (folder / "attempts").exists():
         return found
     for line in ledger.lines(folder / "attempts"):
-        if "start" in line:
-            found.add(line["start"])
-        else:
+        if "begun" in line:
+            found.add(line["begun"])
+        elif "end" in line:
             found.discard(line["end"])
     return found
 

@@ -6,16 +6,16 @@ import gzip
 import json
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from fencepost import _core, figures, hardware_cost, reliability
 from fencepost.documents import FORMAT_VERSION
+from fencepost.replay import options, resolved
 from fencepost.runs.axes import Key
-from fencepost.runs.experiment import options, resolved
-from fencepost.runs.schedule import Replay, Schedule
+from fencepost.runs.schedule import Schedule, Underway
 from fencepost.runs.task import Task
 from fencepost.schemes import VOLATILE
 from fencepost.sweeps.folder import Folder
@@ -62,7 +62,7 @@ class Computer:
         KeyboardInterrupt if it was cancelled."""
         plan = self.folder.plan
         task, reference = self._tasks(point)
-        underway = Replay(task, point.label)
+        underway = Underway(task, point.label)
         everything = [underway]
         if reference is not None:
             underway.after = reference
@@ -81,7 +81,7 @@ class Computer:
         document = None
         if plan.keep == "full":
             document = self._document(point, task, run)
-        return Computed(row_of(point, run, task.machine, plan), times, document)
+        return Computed(row_of(point, run, task.replay.machine, plan), times, document)
 
     def cancel(self, number: int) -> None:
         """Ends the replay of a point soon, or keeps it from beginning."""
@@ -94,24 +94,27 @@ class Computer:
         said = [json.loads(record.provenance()) for record in self._records(point)]
         return sum(int(one["instructions"]) for one in said)
 
-    def _tasks(self, point: Point) -> tuple[Task, Replay | None]:
+    def _tasks(self, point: Point) -> tuple[Task, Underway | None]:
         machine = self.folder.machine(point.machine, list(point.sets))
         asked = options([point.scheme], **{"pm": None, **point.options})
         key = Key.of(point.machine_name, scheme=point.scheme)
         records = self._records(point)
-        task = Task(key, machine, records, resolved(asked), hashes=_hashes(records))
-        return task, self._reference(point, task) if task.is_limited else None
+        task = Task.of(key, machine, records, resolved(asked))
+        return task, self._reference(point, task) if task.replay.is_limited else None
 
-    def _reference(self, point: Point, task: Task) -> Replay:
+    def _reference(self, point: Point, task: Task) -> Underway:
         """The replay that finds where a limit is reached: of the machine as it is without axes, so
         that all points of a record stop at the same place."""
-        kept = (point.machine, point.records, json.dumps(task.options, sort_keys=True))
+        kept = (point.machine, point.records, json.dumps(task.replay.options, sort_keys=True))
         if kept not in _references:
             if len(_references) >= _KEPT:
                 _references.clear()
             machine = self.folder.machine(point.machine, list(self.folder.plan.sets))
             key = Key.of(point.machine_name, scheme=VOLATILE)
-            reference = Replay(replace(task, key=key, machine=machine), f"where {point.label} ends")
+            reference = Underway(
+                Task.of(key, machine, task.records, task.replay.options),
+                f"where {point.label} ends",
+            )
             self._running[point.number] = reference.task
             Schedule(_Here(), None).run([reference])
             _references[kept] = reference
@@ -127,26 +130,22 @@ class Computer:
             "record": {"name": str(point.coordinates["record"])}
             | json.loads(task.records[0].provenance()),
             "other_records": [json.loads(record.provenance()) for record in task.records[1:]],
-            "options": task.options | {"schemes": [point.scheme], "set": list(point.sets)},
+            "options": task.replay.options | {"schemes": [point.scheme], "set": list(point.sets)},
             "baseline": None,
-            "machines": {point.machine_name: task.machine},
+            "machines": {point.machine_name: task.replay.machine},
         }
         text = json.dumps({"provenance": provenance, "runs": [run]}, sort_keys=True)
         return gzip.compress(text.encode(), mtime=0)
 
 
 _KEPT = 64  # references, each some KB
-_references: dict[tuple[str, tuple[str, ...], str], Replay] = {}
+_references: dict[tuple[str, tuple[str, ...], str], Underway] = {}
 
 
 @lru_cache(maxsize=8)
 def _opened(path: str) -> _core.Record:
     """A record whose decoded code all replays of this process share."""
     return _core.Record(path, False)
-
-
-def _hashes(records: tuple[_core.Record, ...]) -> tuple[str, ...]:
-    return tuple(str(json.loads(record.provenance())["hash"]) for record in records)
 
 
 def row_of(point: Point, run: Document, machine: Document, plan: Plan) -> Row:

@@ -274,7 +274,7 @@ class Driver:
             from fencepost.sweeps.executor import Remote
 
             return Remote(self.folder, self.executor)
-        return Supervisor(self.folder.path, jobs, limits.memory_mb)
+        return Supervisor(self.folder.path, jobs, limits.memory_mb, self._ledger.begun)
 
 
 def note_failure(folder: Folder, point: Point, end: End) -> None:

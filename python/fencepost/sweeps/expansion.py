@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 from fencepost import _core, machines, schemes
 from fencepost._core import InputError
 from fencepost.plural import many
+from fencepost.replay import DECLARED, options, resolved
 from fencepost.runs.axes import AXES
-from fencepost.runs.experiment import options, resolved
 from fencepost.sweeps import values
-from fencepost.sweeps.plan import NUMBER_OPTIONS, Plan
+from fencepost.sweeps.plan import Plan
 from fencepost.sweeps.point import Point, typed
 
 Document = dict[str, Any]
@@ -90,10 +90,8 @@ class Expansion:
         for name, value in at.items():
             if name in AXES:
                 asked = AXES[name].apply(asked, AXES[name].read(value)) if value else asked
-            elif name in NUMBER_OPTIONS:
-                asked[name] = typed(value)
-            elif "." not in name:
-                asked[name] = value
+            elif name in DECLARED:
+                asked[name] = typed(value) if DECLARED[name].kind is int else value
         if self.plan.is_repeated:
             asked["seed"] = repetition
         return asked

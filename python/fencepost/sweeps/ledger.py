@@ -108,6 +108,10 @@ class Ledger:
             }
         )
 
+    def begun(self, number: int) -> None:
+        """Notes that its replay has begun: until then it only waits."""
+        self._append({"begun": number})
+
     def end(self, number: int, end: End) -> None:
         """Notes how it ended."""
         more = {

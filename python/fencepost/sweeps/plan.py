@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import figures, schemes
-from fencepost._core import there_is_no
+from fencepost._core import InputError, there_is_no
 from fencepost.documents import read_text
+from fencepost.replay import DECLARED
+from fencepost.runs.axes import PLACEMENT
 from fencepost.sweeps import values
 from fencepost.sweeps.constraint import Constraint
 from fencepost.sweeps.toml_file import Node
@@ -24,13 +26,20 @@ COST = tuple(f"cost.{name}" for name in ("entries", "bits", "comparators", "ener
 EXTRACTED_MAX = 64  # figures of a row, which has 4 KB
 
 KEEPS = ("row", "full")
-# Options of a replay that a plan may fix or vary; lists are of texts.
-TEXT_OPTIONS = ("persist", "threads", "transport", "sample")
-NUMBER_OPTIONS = ("seed", "limit_pm_writes", "limit_instructions")
-LIST_OPTIONS = ("pm", "place")
-OPTIONS = (*TEXT_OPTIONS, *NUMBER_OPTIONS, *LIST_OPTIONS)
+# Options of a replay that a plan may fix; it names schemes, hosts and changes in ways of its own.
+OPTIONS = (
+    "pm",
+    "place",
+    "threads",
+    "transport",
+    "persist",
+    "seed",
+    "limit_pm_writes",
+    "limit_instructions",
+    "sample",
+)
 # Axes that are no keys of a machine; `placement` is rules of --place with spaces between them.
-NAMED_AXES = ("placement", "threads", "transport", "persist", *NUMBER_OPTIONS)
+NAMED_AXES = (PLACEMENT.name, *(name for name in OPTIONS if not DECLARED[name].is_several))
 
 KEYS = (
     "machine",
@@ -218,14 +227,14 @@ def _options(nodes: Mapping[str, Node], axes: Mapping[str, values.Axis]) -> dict
     members = nodes["options"].table(OPTIONS) if "options" in nodes else {}
     found: dict[str, Any] = {}
     for name, node in members.items():
-        if name in axes or (name == "place" and "placement" in axes):
+        if name in axes or (name == "place" and PLACEMENT.name in axes):
             node.refuse("an axis varies it; give it one or the other way")
-        if name in LIST_OPTIONS:
-            found[name] = node.texts()
-        elif name in NUMBER_OPTIONS:
-            found[name] = node.whole(0 if name == "seed" else 1, (1 << 63) - 1)
-        else:
-            found[name] = node.text()
+        declared = DECLARED[name]
+        value = node.texts() if declared.is_several else node.scalar()
+        try:
+            found[name] = declared.checked(name, value)
+        except InputError as error:
+            node.refuse(str(error).partition(": ")[2])
     return found
 
 

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from typing import IO, Any
 
 import fencepost
 from fencepost.sweeps import ledger
+from fencepost.sweeps.folder import CannotWorkHere
 from fencepost.sweeps.ledger import End
 from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point
@@ -64,8 +65,15 @@ class Answer:
 class Supervisor:
     """A child with so many threads; a context manager, which ends it."""
 
-    def __init__(self, folder: Path, threads: int, memory_mb: int | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        threads: int,
+        memory_mb: int | None,
+        begun: Callable[[int], object] = lambda _: None,
+    ) -> None:
         self._folder = folder
+        self._begun = begun
         self.threads = threads
         self._memory_mb = memory_mb
         self._child: subprocess.Popen[bytes] | None = None
@@ -73,6 +81,7 @@ class Supervisor:
         self._said: IO[bytes] | None = None  # the child's own messages
         self._rest = b""
         self._kills = 0
+        self._has_begun = False
         self._megabytes = 0.0
         self.started: dict[int, Started] = {}
 
@@ -111,6 +120,8 @@ class Supervisor:
                 said = json.loads(line)
                 if "begun" in said:
                     self.started[said["begun"]].begun = time.monotonic()
+                    self._has_begun = True
+                    self._begun(said["begun"])
                 else:
                     yield self._answer(said)
             if not part:
@@ -145,6 +156,7 @@ class Supervisor:
         )
         theirs.close()
         self._kills, self._megabytes = _out_of_memory_kills(), 0.0
+        self._has_begun = False
 
     def _say(self, said: dict[str, Any]) -> None:
         assert self._asking is not None
@@ -199,6 +211,11 @@ class Supervisor:
         if is_out_of_memory or _out_of_memory_kills() > self._kills:
             how = ledger.MEMORY
         died = list(self.started.values())
+        if not self._has_begun:
+            raise CannotWorkHere(
+                f"{self._folder}: the process that replays points ends before it begins: "
+                f"{' '.join(said.split()) or text}"
+            )
         self.started.clear()
         megabytes = max(self._megabytes, float(self._memory_mb or 0))
         if is_out_of_memory and not self._memory_mb:
@@ -210,18 +227,12 @@ class Supervisor:
                 yield Answer(started.point, started.ended(ledger.RETURNED, "it had not begun"))
             else:
                 yield Answer(started.point, started.ended(how, text, megabytes))
-        if not died and code:
-            raise ChildError(said.strip() or text)
 
     def _look_at_memory(self, child: subprocess.Popen[bytes]) -> None:
         with suppress(OSError, ValueError, IndexError):
             for line in Path(f"/proc/{child.pid}/status").read_text().splitlines():
                 if line.startswith("VmHWM:"):
                     self._megabytes = int(line.split()[1]) / 1024
-
-
-class ChildError(Exception):
-    """The child could not even begin; its text is what it said."""
 
 
 def _ending(code: int) -> str:

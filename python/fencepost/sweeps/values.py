@@ -78,7 +78,7 @@ def scalar_text(value: Scalar) -> str:
 
 
 def _range(node: Node) -> tuple[str, ...]:
-    from fencepost.whatif import ranges
+    from fencepost.ask.sensitivity import ranges
 
     try:
         return ranges.read(f"{node.key}={node.value}").values
