@@ -69,9 +69,7 @@ def test_a_recorder_that_records_nothing_is_missing(
     assert not doctor.works(findings)
 
 
-def test_packages_are_found_by_their_sign(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_are_found_by_their_sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packages = tmp_path / "packages.txt"
     packages.write_text(
         "# need, three names, sign, purpose\n"

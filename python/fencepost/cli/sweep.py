@@ -386,3 +386,7 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:,.4g}" if isinstance(value, float) else str(value)
+
+
+# They belong to the same group.
+from fencepost.cli import sweep_pictures  # noqa: E402, F401

@@ -1,9 +1,9 @@
 """The report of a result: one HTML file that needs nothing else, for screen, phone and paper.
 
 `html` is all that a comparison needs; a study renders a page of its own from the same parts with
-`render`. `view` prepares what is shown; `plane`, `distribution`, `occupancy` and `topology` draw;
-`frame.html.j2` is any such page, `parts.html.j2` its pieces, `page.html.j2` the report of a
-comparison, and `page.css` how all of them look.
+`render`. `view` prepares what is shown; `plane`, `distribution`, `occupancy` and `topology` draw,
+and `picture` makes a file of one chart; `frame.html.j2` is any such page, `parts.html.j2` its
+pieces, `page.html.j2` the report of a comparison, and `page.css` how all of them look.
 """
 
 from pathlib import Path

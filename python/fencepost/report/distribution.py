@@ -1,12 +1,12 @@
 """A latency distribution as an SVG drawing: the share of requests that took at most so long."""
 
-import math
 from typing import Any
 
-from fencepost.report.plane import ROUND, Axis, Plane, duration
+from fencepost.report.plane import Axis, Plane, duration, logarithmic
 
 Curve = tuple[Any, list[list[float]]]
 
+SHORTEST_NS = 0.1  # that the axis begins with
 SHARES = Axis(0, 1, [(share, f"{share:.0%}") for share in (0, 0.25, 0.5, 0.75, 1)])
 
 
@@ -17,9 +17,7 @@ def distribution(curves: list[Curve]) -> dict[str, Any]:
     are left out.
     """
     times = [ns for _, points in curves for ns, _ in points]
-    low, high = _decades(min(times), max(times))
-    ticks = [(ns, duration(ns)) for ns in _ticks(low, high)]
-    plane = Plane(Axis(low, high, ticks, is_logarithmic=True), SHARES)
+    plane = Plane(logarithmic(max(min(times), SHORTEST_NS), max(times), duration), SHARES)
     return plane.chart(
         [{"column": column, "path": _steps(plane, points)} for column, points in curves if points]
     )
@@ -30,24 +28,3 @@ def _steps(plane: Plane, points: list[list[float]]) -> str:
     for ns, fraction in points:
         path.append(f"H{plane.x(ns):.1f}V{plane.y(fraction):.1f}")
     return "".join(path)
-
-
-def _decades(low: float, high: float) -> tuple[float, float]:
-    """Round limits of the form 1, 2 or 5 times a power of ten that enclose both."""
-    low = max(low, 0.1)
-    start = max((n for n in _round_numbers(low / 10, low * 1.0001)), default=low)
-    end = min((n for n in _round_numbers(high, high * 10)), default=high * 10)
-    return start, end if end > start else start * 10
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """As many as have room: from several in a decade down to one."""
-    candidates = [_round_numbers(low, high, digits) for digits in ((1, 1.5, 2, 3, 4, 5, 7), ROUND)]
-    candidates.append(_round_numbers(low, high, (1,)))
-    return next((ticks for ticks in candidates if len(ticks) <= 7), candidates[-1])
-
-
-def _round_numbers(low: float, high: float, digits: tuple[float, ...] = ROUND) -> list[float]:
-    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    numbers = [digit * 10.0**exponent for exponent in exponents for digit in digits]
-    return [n for n in numbers if low <= n * (1 + 1e-9) and n <= high * (1 + 1e-9)]

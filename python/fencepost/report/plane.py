@@ -48,6 +48,32 @@ def linear(highest: float, text: Callable[[float], str], lowest: float = 0.0) ->
     return Axis(first * step, last * step, ticks)
 
 
+def logarithmic(lowest: float, highest: float, text: Callable[[float], str]) -> Axis:
+    """From a round number to a round number, at least from `lowest` (above 0) to `highest`."""
+    low, high = _decades(lowest, highest)
+    return Axis(low, high, [(tick, text(tick)) for tick in _ticks(low, high)], is_logarithmic=True)
+
+
+def _decades(low: float, high: float) -> Point:
+    """Round limits of the form 1, 2 or 5 times a power of ten that enclose both."""
+    start = max((n for n in _round_numbers(low / 10, low * 1.0001)), default=low)
+    end = min((n for n in _round_numbers(high, high * 10)), default=high * 10)
+    return start, end if end > start else start * 10
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """As many as have room: from several in a decade down to one."""
+    candidates = [_round_numbers(low, high, digits) for digits in ((1, 1.5, 2, 3, 4, 5, 7), ROUND)]
+    candidates.append(_round_numbers(low, high, (1,)))
+    return next((ticks for ticks in candidates if len(ticks) <= 7), candidates[-1])
+
+
+def _round_numbers(low: float, high: float, digits: tuple[float, ...] = ROUND) -> list[float]:
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    numbers = [digit * 10.0**exponent for exponent in exponents for digit in digits]
+    return [n for n in numbers if low <= n * (1 + 1e-9) and n <= high * (1 + 1e-9)]
+
+
 @dataclass(frozen=True)
 class Plane:
     """Two axes, and paths between them."""
@@ -71,6 +97,10 @@ class Plane:
         """Straight from point to point."""
         return "M" + "L".join(map(self.at, points))
 
+    def dots(self, points: Sequence[Point]) -> str:
+        """A dot for each point: a curve of it has `is_dots`."""
+        return "".join(f"M{self.at(point)}h0" for point in points)
+
     def steps(self, start: float, ends: Sequence[tuple[float, float | None]]) -> str:
         """From `start` on a level up to each end; nothing where there is no level."""
         path, is_drawn = "", False
@@ -84,7 +114,8 @@ class Plane:
     def chart(
         self, curves: list[dict[str, Any]], marks: Sequence[dict[str, Any]] = ()
     ) -> dict[str, Any]:
-        """Size, ticks, curves (`column`, `path`) and marks (`x`, `y`, `label`) for the page."""
+        """Size, ticks, curves (`column`, `path`, `is_dots`) and marks (`x`, `y`, `label`) for the
+        page."""
         return {
             "width": WIDTH,
             "height": HEIGHT,

@@ -6,5 +6,6 @@ machines by content, and what has come of each point so far: rows (`rows`), atte
 claims (`claims`). The folder is the only truth: whoever finds a point without a row may compute it
 (`compute`), in a child process that may die (`worker`, `supervisor`), on a cluster (`slurm`) or
 through any executor (`executor`). `driver` decides what is left to do and shows how far it is;
-`table`, `plot` and `page` read the rows.
+`table` reads the rows, `columns` as arrays, of which `lines`, `front` and `sensitivity` make charts
+and `page` the report.
 """

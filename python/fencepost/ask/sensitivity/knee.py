@@ -43,11 +43,12 @@ def front(offers: Sequence[Offer]) -> list[bool]:
 
     Of several that are alike in both, all are.
     """
-    return [not any(_beats(other, offer) for other in offers) for offer in offers]
-
-
-def _beats(other: Offer, offer: Offer) -> bool:
-    """Whether one is at least as good in both, and better in one."""
-    if other.group != offer.group or other.cost > offer.cost or other.time_ns > offer.time_ns:
-        return False
-    return other.cost < offer.cost or other.time_ns < offer.time_ns
+    fastest: dict[Hashable, Offer] = {}  # of each group, among those that cost no more
+    is_on = [False] * len(offers)
+    for place in sorted(range(len(offers)), key=lambda at: (offers[at].cost, offers[at].time_ns)):
+        offer = offers[place]
+        before = fastest.setdefault(offer.group, offer)
+        if offer.time_ns < before.time_ns:
+            fastest[offer.group] = offer
+        is_on[place] = fastest[offer.group] == offer
+    return is_on
