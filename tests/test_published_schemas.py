@@ -58,7 +58,7 @@ def test_an_unknown_name_is_refused(fencepost: Fencepost) -> None:
     assert done.returncode == 2
     assert done.stderr == (
         "fencepost: there is no schema `results`; did you mean `result`? "
-        "There are: result, evidence, crash\n"
+        "There are: result, evidence, crash, sweep\n"
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from fencepost._core import InputError
-from fencepost.sweeps import folder, plan, values
+from fencepost.sweeps import example, folder, plan, schema, values
 from fencepost.sweeps.folder import Folder
 from fencepost.sweeps.point import Point
+from fencepost.sweeps.toml_file import Node
 from fencepost.tree import RECORDS
 
 RECORD = RECORDS / "persist_loops.fencepost"
@@ -223,6 +225,30 @@ def test_mistakes_that_only_machines_tell_leave_no_folder(
         made(tmp_path, START + more)
     assert message in str(error.value)
     assert not list(tmp_path.iterdir())
+
+
+PLANS = [
+    START,
+    f'{START}scheme = ["nopb"]\n[axes]\n"pm.banks" = [1, 2]\nplacement = [""]\n',
+    f'{START}[axes]\n"pm.banks" = {{from = 1, to = 4}}\n[sampling]\nhow = "random"\npoints = 2\n',
+    f'{START}[options]\npm = ["heap"]\nseed = 1\n[limits]\nseconds = 1.5\nmemory_mb = 64\n',
+    example.plan("pcs-table1", str(RECORD)),
+]
+
+
+@pytest.mark.parametrize("text", PLANS)
+def test_the_schema_accepts_plans(text: str) -> None:
+    plan.parsed(text, "plan.toml", Path())
+    jsonschema.validate(Node.parsed(text, "plan.toml").value, schema.schema())
+
+
+@pytest.mark.parametrize(
+    "text", ['machine = "a"\n', f"{START}sceme = 1\n", f"{START}keep = 'all'\n"]
+)
+def test_the_schema_refuses_what_plans_cannot_say(text: str) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(Node.parsed(text, "plan.toml").value, schema.schema())
+    refused(text)
 
 
 def test_a_folder_that_is_no_sweep_is_left_alone(tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_three_hundred_points_survive_what_happens_to_clusters(
     ours, theirs = lines_of(folder), lines_of(undisturbed)
     assert ours[0] == theirs[0]
     column = ours[0].index("failed")
-    assert [line for line in ours if not line[column]] == theirs
+    assert [line for line in ours[1:] if not line[column]] == theirs[1:]
     assert len(ours) == 1 + 300
     for number in set(range(300)) - set(bad.values()):
         mine, other = (Folder.opened(one).results.file(number) for one in (folder, undisturbed))

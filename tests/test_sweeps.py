@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import fencepost as fp
 from fencepost.sweeps import ledger
 from fencepost.sweeps.folder import Folder
 from fencepost.tree import RECORDS
@@ -333,6 +334,16 @@ def test_points_go_through_any_executor(
     (tmp_path / "plan.toml").write_text(PLAN)
     fencepost("sweep", "-q", "plan.toml", check=True)
     assert content(tmp_path / "plan.sweep") == content(undisturbed)
+
+
+def test_python_has_the_same_table(tmp_path: Path, undisturbed: Path) -> None:
+    (tmp_path / "plan.toml").write_text(PLAN)
+    found = fp.sweep(tmp_path / "plan.toml", tmp_path / "mine")
+    assert content(tmp_path / "mine") == content(undisturbed)
+    assert found.is_reliable and not found.failed
+    frame = found.frame("scheme=nopb")
+    assert list(frame["speedup"][frame["scheme"] == "nopb"]) == [1.0] * 6
+    assert fp.sweep(tmp_path / "mine").rows() == found.rows()
 
 
 def test_whole_documents_are_kept_where_the_plan_says_so(

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
         Record,
         Result,
         Sensitivity,
+        Sweep,
         compare,
         explain,
         record,
+        sweep,
         whatif,
     )
 
@@ -35,11 +37,13 @@ __all__ = [
     "Record",
     "Result",
     "Sensitivity",
+    "Sweep",
     "__version__",
     "compare",
     "evidence",
     "explain",
     "record",
+    "sweep",
     "whatif",
 ]
 

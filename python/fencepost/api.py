@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     import polars
     from typing_extensions import Unpack
 
+    from fencepost.sweeps.folder import Folder
+
 Value = bool | int | float | str
 
 MACHINE_WANTED = 'a Machine, or a name such as "pcs-table1"'
@@ -392,6 +394,86 @@ def whatif(
     sweeps = ranges.all_of(list(changes))
     study = Study.planned(one.source, asked, sweeps, grid, label=one.label, baseline=baseline)
     return Sensitivity(study.run(_opened(records), _at_once(jobs), watch or unwatched))
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep's folder, and the table that has come of it (docs/sweeps.md)."""
+
+    path: Path
+
+    def __repr__(self) -> str:
+        """In one line."""
+        return f"Sweep({str(self.path)!r}: {many(self._folder.count, 'point')})"
+
+    @property
+    def failed(self) -> dict[int, str]:
+        """The points that have failed, and why."""
+        from fencepost.sweeps.driver import failures, reason
+
+        return {number: reason(self._folder, number) for number in failures(self._folder)}
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether every point has a row, and each has the figures of the recorded program."""
+        rows = self._folder.results.all()
+        reliable = sum(1 for row in rows if row.get("reliable"))
+        return reliable == self._folder.count
+
+    def rows(self, baseline: str | None = None) -> list[dict[str, Any]]:
+        """One flat row for each point that is done: coordinates and figures, `reliable`, `failed`.
+
+        Times in ns, rates from 0 to 1; with a `baseline` (`"scheme=nopb"`) ratios over the point
+        that differs in this axis alone.
+        """
+        from fencepost.sweeps import table
+
+        plain = table.Table(self._folder)
+        if baseline is None:
+            return list(plain.lines())
+        over = table.Baseline.read(baseline, plain.coordinates)
+        return list(table.Table(self._folder, over).lines())
+
+    def frame(self, baseline: str | None = None) -> pandas.DataFrame:
+        """`rows` as a pandas frame (pandas is not installed with Fencepost)."""
+        import pandas
+
+        return pandas.DataFrame(self.rows(baseline))
+
+    @cached_property
+    def _folder(self) -> Folder:
+        from fencepost.sweeps.folder import Folder
+
+        return Folder.opened(self.path)
+
+
+def sweep(
+    plan: str | Path,
+    folder: str | Path | None = None,
+    *,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+) -> Sweep:
+    """Makes the folder of a plan (docs/sweeps.md) and replays its points, or goes on with a folder.
+
+    `folder` is where a plan's sweep is kept (default: PLAN.sweep in this folder). `jobs` replays
+    run at once (default: one per processor), in a process of their own unless an `executor` takes
+    them. Points that fail are rows with a reason, and raise nothing. Raises `InputError`.
+    """
+    from fencepost.runs import executors
+    from fencepost.sweeps import folder as folders
+    from fencepost.sweeps import plan as plans
+    from fencepost.sweeps.driver import Driver
+
+    path = path_of("plan", plan)
+    if folders.is_sweep(path):
+        found = folders.Folder.opened(path)
+    else:
+        where = folders.usual_folder(path) if folder is None else path_of("folder", folder)
+        found, _ = folders.made(plans.read(path), where)
+    given = executor or executors.named_by_environment()
+    Driver(found, _at_once(jobs), executor=given).run()
+    return Sweep(found.path)
 
 
 def machine_of(one: Machine | str) -> Machine:

@@ -79,7 +79,7 @@ def _replays() -> str:
     for name in ("Machine", "Record", "Result"):
         parts += _entry(_definition(api, name))
     parts += ["## `InputError`, `InternalError`", inspect.cleandoc(_ERRORS), FURTHER]
-    for name in ("explain", "Explanation", "whatif", "Sensitivity"):
+    for name in ("explain", "Explanation", "whatif", "Sensitivity", "sweep", "Sweep"):
         parts += _entry(_definition(api, name))
     return _joined(parts)
 

@@ -37,8 +37,16 @@ DOCUMENTS = {
 }
 
 
+NAMES = (*DOCUMENTS, "sweep")
+
+
 def schema(name: str) -> Schema:
-    """The schema of documents of this kind. Members that it does not know are no mistake."""
+    """The schema of documents of this kind. Members that it does not know are no mistake, but in
+    the plan of a sweep, which people write."""
+    if name == "sweep":
+        from fencepost.sweeps import schema as plans
+
+        return plans.schema()
     document = DOCUMENTS[name]
     return {
         "$schema": DIALECT,

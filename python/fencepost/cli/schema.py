@@ -9,7 +9,7 @@ from fencepost import published_schemas
 from fencepost._core import InputError, there_is_no
 from fencepost.cli.application import app
 
-NAMES = tuple(published_schemas.DOCUMENTS)
+NAMES = published_schemas.NAMES
 
 
 def beginning_with(typed: str) -> list[str]:

@@ -20,6 +20,7 @@ from fencepost.progress import WholeWatch
 from fencepost.runs import executors
 from fencepost.sweeps import example, folder, plan, probe, slurm, table
 from fencepost.sweeps.driver import Driver, Progress, failures, forget_failure
+from fencepost.sweeps.executor import EngineLost
 from fencepost.sweeps.folder import CannotWorkHere, Folder
 from fencepost.sweeps.watch import LOOK_SECONDS, Watcher
 
@@ -112,11 +113,11 @@ def run_command(
             made_by = driver(found, jobs or os.cpu_count() or 1, watch)
             try:
                 progress = made_by.run()
-            except KeyboardInterrupt:
-                console.complain(
-                    f"{found.path}: {made_by.progress.text}; go on: fencepost sweep {found.path}"
-                )
-                raise
+            except (KeyboardInterrupt, EngineLost) as ended:
+                why = f"{ended}; " if isinstance(ended, EngineLost) else ""
+                where, state = found.path, made_by.progress.text
+                console.complain(f"{where}: {why}{state}; go on: fencepost sweep {where}")
+                raise KeyboardInterrupt from None
     _end(found, progress)
 
 

@@ -90,5 +90,13 @@ def _named(text: str) -> Executor:
         kind = type(executor).__name__
         raise InputError(f"{VARIABLE}={text}: it gives a {kind}, no concurrent.futures.Executor")
     # Before modules are taken down, in which some executors would still look something up.
-    atexit.register(executor.shutdown, cancel_futures=True)
+    atexit.register(_end, executor)
     return executor
+
+
+def _end(executor: Executor) -> None:
+    """Takes back what has not begun; of a cluster that is gone nothing is waited for."""
+    try:
+        executor.shutdown(wait=False, cancel_futures=True)
+    except TypeError:  # some executors have no such option
+        executor.shutdown(wait=False)

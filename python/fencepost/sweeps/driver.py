@@ -305,6 +305,11 @@ def failures(folder: Folder) -> list[int]:
     return sorted(int(name) for name in names)
 
 
+def reason(folder: Folder, number: int) -> str:
+    """Why a point has failed."""
+    return str(documents.read_json(folder.path / "failed" / f"{number}.json")["reason"])
+
+
 def repeat(folder: Folder, point: Point) -> str:
     """The command that runs a point again."""
     return f"fencepost point {folder.path} {point.number} --again"

@@ -50,12 +50,15 @@ class Remote:
     def start(self, point: Point, limits: Limits) -> None:
         """Hands a point out; raises what the executor raises when it takes no more."""
         handed = _Handed(point, limits, time.monotonic())
-        future = self._executor.submit(computed, str(self._folder), point.number, point.line)
+        try:
+            future = self._executor.submit(computed, str(self._folder), point.number, point.line)
+        except (RuntimeError, OSError) as error:
+            raise EngineLost(f"the executor takes nothing more: {error}") from None
         self._futures[future] = handed
         self.started[point.number] = handed
 
     def answers(self) -> Iterator[Answer]:
-        """What has come since the last call."""
+        """What has come since the last call. Raises `EngineLost` if nothing more will come."""
         done, _ = wait(self._futures, LOOK_SECONDS, FIRST_COMPLETED)
         for future in done:
             handed = self._futures.pop(future)
@@ -68,6 +71,10 @@ class Remote:
             future.cancel()
         self._futures.clear()
         self.started.clear()
+
+
+class EngineLost(Exception):
+    """The executor is gone, and with it what it had; the folder goes on with another."""
 
 
 def computed(folder: str, number: int, line: str) -> Computed:
@@ -90,8 +97,8 @@ def _answer(handed: _Handed, future: Future[Any]) -> Answer:
     def ended(how: str, text: str = "") -> Answer:
         return Answer(handed.point, End(how, seconds, handed.limits, None, text))
 
-    if future.cancelled():
-        return ended(ledger.RETURNED, "cancelled")
+    if future.cancelled():  # and not by us
+        raise EngineLost("the executor has given its points back: its scheduler is gone")
     error = future.exception()
     if error is None:
         found: Computed = future.result()

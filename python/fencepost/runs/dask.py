@@ -1,0 +1,18 @@
+"""Dask runs the replays: FENCEPOST_EXECUTOR=fencepost.runs.dask:executor.
+
+The cluster is the one that Dask's own settings name (DASK_SCHEDULER_ADDRESS), or one on this
+machine. Its workers need the same Fencepost, and for a sweep the folder under the same path.
+"""
+
+from concurrent.futures import Executor
+
+
+def executor() -> Executor:
+    """An executor on a Dask cluster; `distributed` is not installed with Fencepost."""
+    import dask
+    from distributed import Client
+
+    # That a scheduler is gone is to be known within seconds.
+    dask.config.set({"distributed.comm.timeouts.connect": "5s"})
+    made: Executor = Client(set_as_default=False).get_executor()
+    return made
