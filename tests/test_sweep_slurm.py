@@ -236,10 +236,9 @@ def disturb(folder: Path, cluster: Cluster, victim: int) -> None:
 
 
 def in_flight(folder: Path) -> set[int]:
-    found: set[int] = set()
+    """The points that were started and have not ended; each worker has a ledger of its own."""
+    open_: collections.Counter[int] = collections.Counter()
     for line in ledger.lines(folder / "attempts"):
-        if "begun" in line:
-            found.add(line["begun"])
-        elif "end" in line:
-            found.discard(line["end"])
-    return found
+        open_[line.get("start", -1)] += 1
+        open_[line.get("end", -1)] -= 1
+    return {number for number, count in open_.items() if count > 0}

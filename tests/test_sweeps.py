@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import csv
 import gzip
@@ -243,15 +244,12 @@ def test_a_point_that_kills_its_process_has_failed_after_two_attempts(
 
 
 def in_flight(folder: Path) -> set[int]:
-    found: set[int] = set()
-    if not (folder / "attempts").exists():
-        return found
+    """The points that were started and have not ended; each worker has a ledger of its own."""
+    open_: collections.Counter[int] = collections.Counter()
     for line in ledger.lines(folder / "attempts"):
-        if "begun" in line:
-            found.add(line["begun"])
-        elif "end" in line:
-            found.discard(line["end"])
-    return found
+        open_[line.get("start", -1)] += 1
+        open_[line.get("end", -1)] -= 1
+    return {number for number, count in open_.items() if count > 0}
 
 
 def test_a_failed_point_is_repeated_by_the_command_that_is_named(

@@ -221,7 +221,6 @@ class Driver:
             return True
         if self.is_again:
             forget_failure(self.folder, point.number)
-        self._ledger.start(point.number, limits)
         engine.start(point, limits)
         return True
 
@@ -238,8 +237,9 @@ class Driver:
             self.watch(self.progress)
 
     def _take(self, answer: Answer) -> None:
-        number = answer.point.number
-        self._ledger.end(number, answer.end)
+        number, end = answer.point.number, answer.end
+        if end is not None:
+            self._ledger.end(number, end)
         if answer.row is not None:
             if answer.document is not None:
                 keep_document(self.folder, number, answer.document)
@@ -248,9 +248,9 @@ class Driver:
             self._writer.write(answer.row)
             return
         self._claims.release(number)
-        if answer.end.how != ledger.RETURNED:
+        if end is not None and end.how != ledger.RETURNED:
             self._tried.add(number)
-            self._histories.setdefault(number, History()).ends.append(answer.end)
+            self._histories.setdefault(number, History()).ends.append(end)
         self._died.append(answer.point)
 
     def _committed(self, number: int) -> None:
@@ -266,15 +266,16 @@ class Driver:
             yield engine
         finally:
             for started in list(engine.started.values()):
-                self._ledger.end(started.point.number, End(ledger.RETURNED))
+                if started.begun is not None:
+                    self._ledger.end(started.point.number, End(ledger.RETURNED))
             engine.close()
 
     def _made(self, limits: Limits, jobs: int) -> Engine:
         if self.executor is not None:
             from fencepost.sweeps.executor import Remote
 
-            return Remote(self.folder, self.executor)
-        return Supervisor(self.folder.path, jobs, limits.memory_mb, self._ledger.begun)
+            return Remote(self.folder, self.executor, self._ledger)
+        return Supervisor(self.folder.path, jobs, limits.memory_mb, self.task)
 
 
 def note_failure(folder: Folder, point: Point, end: End) -> None:

@@ -17,7 +17,7 @@ from fencepost._core import InputError, InternalError
 from fencepost.sweeps import ledger
 from fencepost.sweeps.compute import Computed, Computer
 from fencepost.sweeps.folder import CannotWorkHere, Folder
-from fencepost.sweeps.ledger import End
+from fencepost.sweeps.ledger import End, Ledger
 from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point
 from fencepost.sweeps.supervisor import Answer
@@ -30,13 +30,14 @@ AT_ONCE = 64  # that are handed out: some executors run as many as they have wor
 class _Handed:
     point: Point
     limits: Limits
-    at: float
+    begun: float
 
 
 class Remote:
     """An executor as an engine of the driver."""
 
-    def __init__(self, folder: Folder, executor: Executor) -> None:
+    def __init__(self, folder: Folder, executor: Executor, starts: Ledger) -> None:
+        self._starts = starts
         self._folder = folder.path.resolve()
         self._executor = executor
         self._futures: dict[Future[Computed], _Handed] = {}
@@ -50,6 +51,7 @@ class Remote:
     def start(self, point: Point, limits: Limits) -> None:
         """Hands a point out; raises what the executor raises when it takes no more."""
         handed = _Handed(point, limits, time.monotonic())
+        self._starts.start(point.number, limits)
         try:
             future = self._executor.submit(computed, str(self._folder), point.number, point.line)
         except (RuntimeError, OSError) as error:
@@ -92,7 +94,7 @@ def _computer(path: str) -> Computer:
 
 
 def _answer(handed: _Handed, future: Future[Any]) -> Answer:
-    seconds = time.monotonic() - handed.at
+    seconds = time.monotonic() - handed.begun
 
     def ended(how: str, text: str = "") -> Answer:
         return Answer(handed.point, End(how, seconds, handed.limits, None, text))

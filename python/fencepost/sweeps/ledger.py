@@ -96,7 +96,7 @@ class Ledger:
         self._file: IO[str] | None = None
 
     def start(self, number: int, limits: Limits) -> None:
-        """Notes that a point is about to start."""
+        """Notes that the replay of a point is about to start."""
         self._append(
             {
                 "start": number,
@@ -107,10 +107,6 @@ class Ledger:
                 "at": round(time.time(), 3),
             }
         )
-
-    def begun(self, number: int) -> None:
-        """Notes that its replay has begun: until then it only waits."""
-        self._append({"begun": number})
 
     def end(self, number: int, end: End) -> None:
         """Notes how it ended."""

@@ -18,15 +18,15 @@ from rich.console import Console
 
 from fencepost import terminal
 from fencepost.plural import many
+from fencepost.sweeps.driver import Driver
 from fencepost.sweeps.folder import Folder
-from fencepost.sweeps.ledger import End
 from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point, Value
 from fencepost.sweeps.rows import encoded
-from fencepost.sweeps.supervisor import Answer, Supervisor
 
 PROBES_MAX = 24
-PROBE_SECONDS = 60.0  # after which a point counts as that long at least
+FEW = 6  # before jobs are submitted, by the driver itself
+PROBE_SECONDS = 60.0  # of a probe: then it is given up
 LEVELS_MAX = 12  # of a coordinate; one with more is taken as a number
 WEIGHT = 1e-3  # of keeping what a coordinate adds small where probes do not tell
 
@@ -53,9 +53,18 @@ class Probed:
 
 
 def of_folder(folder: Folder) -> Prediction:
-    """From the points that were done, or from probes where there are none yet."""
-    probed = list(_noted(folder)) or [*_probes(folder, chosen(folder))]
-    return predicted(folder, probed)
+    """From the points that were done; where there are none yet, a few are done first."""
+    if not any((folder.path / "times").iterdir()):
+        replay(folder, chosen(folder, FEW))
+    return predicted(folder, list(_noted(folder)))
+
+
+def replay(folder: Folder, points: Sequence[Point]) -> None:
+    """Does these points, one at a time, as any driver would."""
+    limits = folder.plan.limits
+    limits = Limits(min(limits.seconds or PROBE_SECONDS, PROBE_SECONDS), limits.memory_mb)
+    driver = Driver(folder, 1, task="probe", limits=limits, is_once=True)
+    driver.run([point.number for point in points])
 
 
 def predicted(folder: Folder, probed: Sequence[Probed]) -> Prediction:
@@ -74,7 +83,8 @@ def predicted(folder: Folder, probed: Sequence[Probed]) -> Prediction:
 
 def show(folder: Folder, jobs: int, console: Console) -> None:
     """Prints what a sweep will take (`--dry-run`)."""
-    probed = list(_probes(folder, chosen(folder)))
+    replay(folder, chosen(folder, PROBES_MAX))
+    probed = list(_noted(folder))
     found = predicted(folder, probed)
     size = folder.count * found.row_bytes + (folder.path / "points").stat().st_size
     size += sum(path.stat().st_size for path in (folder.path / "records").iterdir())
@@ -94,7 +104,7 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def chosen(folder: Folder) -> list[Point]:
+def chosen(folder: Folder, most: int) -> list[Point]:
     """Points such that each value of each coordinate is in one of them, as far as so few can."""
     seen: set[tuple[str, Value]] = set()
     found: list[Point] = []
@@ -103,8 +113,8 @@ def chosen(folder: Folder) -> list[Point]:
         if not pairs <= seen:
             seen |= pairs
             found.append(point)
-    if len(found) > PROBES_MAX:  # evenly over all of them
-        found = [found[len(found) * place // PROBES_MAX] for place in range(PROBES_MAX)]
+    if len(found) > most:  # evenly over all of them
+        found = [found[len(found) * place // most] for place in range(most)]
     return found
 
 
@@ -114,25 +124,6 @@ def _levels(point: Point) -> Iterator[tuple[str, Value]]:
     yield from point.coordinates.items()
     at = point.coordinates
     yield "machine and record", f"{at['machine']} {at['record']}"
-
-
-def _probes(folder: Folder, points: Sequence[Point]) -> Iterator[Probed]:
-    """Replays them, one at a time, in a process of their own."""
-    for point in points:
-        with Supervisor(folder.path, 1, folder.plan.limits.memory_mb) as supervisor:
-            supervisor.start(point, Limits(PROBE_SECONDS))
-            answers: list[Answer] = []
-            while supervisor.started:
-                answers += supervisor.answers()
-        for answer in answers:
-            if answer.row is not None:
-                yield _probed(answer.point, answer.times, len(encoded(answer.row)))
-            elif _is_too_long(answer.end):
-                yield Probed(answer.point, answer.end.seconds, answer.end.megabytes or 0, 1024)
-
-
-def _is_too_long(end: End) -> bool:
-    return end.how == "time"
 
 
 def _probed(point: Point, times: dict[str, Any], row_bytes: int) -> Probed:
@@ -149,7 +140,8 @@ def _noted(folder: Folder) -> Iterator[Probed]:
                 said[one["point"]] = one
     numbers = sorted(said)[:: max(1, len(said) // 1000)]
     for point in folder.chosen(numbers):
-        yield _probed(point, said[point.number], 1024)
+        row = folder.results.read(point.number)
+        yield _probed(point, said[point.number], 1024 if row is None else len(encoded(row)))
 
 
 @dataclass(frozen=True)

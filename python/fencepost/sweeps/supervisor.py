@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,10 +53,11 @@ class Started:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a point: an end, and with a result its row, times and whole document."""
+    """What came of a point: an end (None: it had not begun), and with a result its row, times and
+    whole document."""
 
     point: Point
-    end: End
+    end: End | None
     row: dict[str, Any] | None = None
     times: dict[str, Any] = field(default_factory=dict)
     document: bytes | None = None
@@ -70,10 +71,10 @@ class Supervisor:
         folder: Path,
         threads: int,
         memory_mb: int | None,
-        begun: Callable[[int], object] = lambda _: None,
+        task: str = "",
     ) -> None:
         self._folder = folder
-        self._begun = begun
+        self._task = task
         self.threads = threads
         self._memory_mb = memory_mb
         self._child: subprocess.Popen[bytes] | None = None
@@ -102,7 +103,14 @@ class Supervisor:
         if self._child is None:
             self._begin()
         self.started[point.number] = Started(point, limits)
-        self._say({"number": point.number, "point": point.line})
+        self._say(
+            {
+                "number": point.number,
+                "point": point.line,
+                "seconds": limits.seconds,
+                "memory_mb": limits.memory_mb,
+            }
+        )
 
     def answers(self) -> Iterator[Answer]:
         """What has come since the last call, after waiting a little if there is nothing."""
@@ -121,7 +129,6 @@ class Supervisor:
                 if "begun" in said:
                     self.started[said["begun"]].begun = time.monotonic()
                     self._has_begun = True
-                    self._begun(said["begun"])
                 else:
                     yield self._answer(said)
             if not part:
@@ -142,7 +149,7 @@ class Supervisor:
     def _begin(self) -> None:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 `close` does it
         words = [sys.executable, "-m", "fencepost.sweeps.worker", str(self._folder)]
-        words += [str(self.threads), str((self._memory_mb or 0) * self.threads)]
+        words += [str(self.threads), str((self._memory_mb or 0) * self.threads), self._task]
         package = str(Path(fencepost.__file__).parent.parent)
         path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
         self._asking, theirs = socket.socketpair()
@@ -197,7 +204,8 @@ class Supervisor:
                 self.close()
                 yield Answer(started.point, started.ended(ledger.TIME))
                 for other in others:  # they did nothing
-                    yield Answer(other.point, other.ended(ledger.RETURNED, "its process was ended"))
+                    ended = other.ended(ledger.RETURNED, "its process was ended")
+                    yield Answer(other.point, None if other.begun is None else ended)
                 return
 
     def _died(self, child: subprocess.Popen[bytes]) -> Iterator[Answer]:
@@ -224,7 +232,7 @@ class Supervisor:
         self.close()
         for started in died:
             if started.begun is None:
-                yield Answer(started.point, started.ended(ledger.RETURNED, "it had not begun"))
+                yield Answer(started.point, None)
             else:
                 yield Answer(started.point, started.ended(how, text, megabytes))
 

@@ -1,7 +1,8 @@
 """The child process in which points are replayed: whatever becomes of it, its parent goes on.
 
-`python -m fencepost.sweeps.worker FOLDER THREADS MEGABYTES` reads a line of JSON for each point on
-standard input and answers with one on standard output. It ends with its input, or its parent.
+`python -m fencepost.sweeps.worker FOLDER THREADS MEGABYTES TASK` reads a line of JSON for each
+point on standard input, notes each start in the ledger, and answers on standard output. It ends
+with its input, or its parent.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from fencepost._core import InputError, InternalError
 from fencepost.sweeps import ledger
 from fencepost.sweeps.compute import Computer
 from fencepost.sweeps.folder import Folder
+from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point
 
 _PR_SET_PDEATHSIG = 1
@@ -39,7 +41,8 @@ def main(words: list[str]) -> None:
     if megabytes:
         _limit_memory(megabytes)
     computer = Computer(Folder.opened(folder))
-    asked: queue.SimpleQueue[Point | None] = queue.SimpleQueue()
+    starts = ledger.Ledger(folder / "attempts", words[3])
+    asked: queue.SimpleQueue[tuple[Point, Limits]] = queue.SimpleQueue()
     saying = threading.Lock()
 
     def say(answer: dict[str, Any]) -> None:
@@ -48,7 +51,10 @@ def main(words: list[str]) -> None:
             answers.flush()
 
     def work() -> None:
-        while (point := asked.get()) is not None:
+        while True:
+            point, limits = asked.get()
+            with saying:
+                starts.start(point.number, limits)
             say({"begun": point.number})
             say(_answer(computer, point))
 
@@ -60,7 +66,8 @@ def main(words: list[str]) -> None:
         if "cancel" in said:
             computer.cancel(said["cancel"])
         else:
-            asked.put(Point.of_line(said["number"], said["point"]))
+            limits = Limits(said["seconds"], said["memory_mb"])
+            asked.put((Point.of_line(said["number"], said["point"]), limits))
     os._exit(0)  # replays that go on are nobody's any more
 
 
