@@ -26,6 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored, signal.SIG_DFL)
     code = _ended(sys.argv[1:] if arguments is None else arguments)
+    if executors := sys.modules.get("fencepost.runs.executors"):
+        executors.end()
     try:
         sys.stdout.flush()
     except InputError as error:  # the end of the results is as lost as their beginning would be

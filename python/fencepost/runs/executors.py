@@ -89,14 +89,17 @@ def _named(text: str) -> Executor:
     if not isinstance(executor, Executor):
         kind = type(executor).__name__
         raise InputError(f"{VARIABLE}={text}: it gives a {kind}, no concurrent.futures.Executor")
+    _made.append(executor)
     # Before modules are taken down, in which some executors would still look something up.
-    atexit.register(_end, executor)
+    atexit.register(end)
     return executor
 
 
-def _end(executor: Executor) -> None:
-    """Takes back what has not begun; of a cluster that is gone nothing is waited for."""
-    try:
-        executor.shutdown(wait=False, cancel_futures=True)
-    except TypeError:  # some executors have no such option
-        executor.shutdown(wait=False)
+_made: list[Executor] = []
+
+
+def end() -> None:
+    """Ends the executor that the environment named, if it was made. A command does so itself: the
+    threads of some would be waited for before anything that is done at the exit."""
+    while _made:
+        _made.pop().shutdown(cancel_futures=True)
