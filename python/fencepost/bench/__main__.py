@@ -17,6 +17,7 @@ from fencepost.bench import (
     reference,
     replay,
     study,
+    sweeps,
     targets,
     this_machine,
 )
@@ -40,6 +41,7 @@ def main(output: Path) -> None:
             "prove": prove.measure(folder),
             "coherence": prove.measure_coherence(folder),
             "study": study.measure(folder),
+            "sweep": sweeps.measure(folder),
         }
     document["noise"] = {"before": before, "after": noise.measure()}
     for when, figures in document["noise"].items():

@@ -72,6 +72,12 @@ def targets(document: Figures) -> Iterator[Target]:
     peaks = [figures["peak_mb"] for figures in document["memory"].values()]
     growth = max(peaks) / min(peaks)
     yield Target("memory for ten times the record", growth, 1.1, at_most=True)
+    sweep = document["sweep"]
+    yield Target("share that a sweep adds to its replays", sweep["overhead"], 0.05, at_most=True)
+    growth = sweep["peak_mb"]["100000"] / sweep["peak_mb"]["1000"]
+    yield Target("memory of a driver for 100,000 points over 1,000", growth, 1.1, at_most=True)
+    status = sweep["status_seconds"]
+    yield Target("seconds of sweep status with 100,000 points", status, 2, at_most=True)
     for key, (name, bound) in STUDY_SECONDS_MAX.items():
         if key in document["study"]:
             yield Target(name, document["study"][key], bound, at_most=True)

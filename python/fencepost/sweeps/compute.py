@@ -61,7 +61,8 @@ class Computer:
         """Raises `InputError` and `InternalError` for what would come of it every time, and
         KeyboardInterrupt if it was cancelled."""
         plan = self.folder.plan
-        task, reference = self._tasks(point)
+        task = self.task(point)
+        reference = self._reference(point, task) if task.replay.is_limited else None
         underway = Underway(task, point.label)
         everything = [underway]
         if reference is not None:
@@ -94,13 +95,13 @@ class Computer:
         said = [json.loads(record.provenance()) for record in self._records(point)]
         return sum(int(one["instructions"]) for one in said)
 
-    def _tasks(self, point: Point) -> tuple[Task, Underway | None]:
+    def task(self, point: Point) -> Task:
+        """Its replay, with its limits."""
         machine = self.folder.machine(point.machine, list(point.sets))
         asked = options([point.scheme], **{"pm": None, **point.options})
         key = Key.of(point.machine_name, scheme=point.scheme)
         records = self._records(point)
-        task = Task.of(key, machine, records, resolved(asked))
-        return task, self._reference(point, task) if task.replay.is_limited else None
+        return Task.of(key, machine, records, resolved(asked))
 
     def _reference(self, point: Point, task: Task) -> Underway:
         """The replay that finds where a limit is reached: of the machine as it is without axes, so

@@ -111,8 +111,9 @@ class Expansion:
         self, machine: str, record: str, document: Document, scheme: str, asked: Document
     ) -> None:
         """Refuses what cannot be replayed at all; keys of the machine have been looked at, so one
-        point stands for all that differ in these alone."""
-        key = (machine, record, scheme, json.dumps(asked, sort_keys=True))
+        point stands for all that differ in these or their seed alone."""
+        besides = {name: value for name, value in asked.items() if name != "seed"}
+        key = (machine, record, scheme, json.dumps(besides, sort_keys=True))
         if key in self._checked:
             return
         self._checked.add(key)
