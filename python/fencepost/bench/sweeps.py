@@ -24,7 +24,7 @@ from fencepost.sweeps.folder import Folder
 from fencepost.sweeps.rows import OF_A_PACK, encoded
 from fencepost.tree import RECORDS, WORKLOADS
 
-#: A hundred points of about half a second: what is paid once counts ten times as much as with a thousand.
+#: A hundred points of about half a second: what is paid once weighs more than with a thousand.
 SIZES = 33
 MANY = 100_000
 FEW = 1_000
