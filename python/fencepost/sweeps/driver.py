@@ -6,6 +6,7 @@ Several drivers and workers may do this in one folder at the same time, on one m
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
@@ -313,7 +314,7 @@ def reason(folder: Folder, number: int) -> str:
 
 def repeat(folder: Folder, point: Point) -> str:
     """The command that runs a point again."""
-    return f"fencepost point {folder.path} {point.number} --again"
+    return f"fencepost point {shlex.quote(str(folder.path))} {point.number} --again"
 
 
 def sweep_debris(folder: Folder) -> None:
