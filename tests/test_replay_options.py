@@ -25,7 +25,11 @@ from fencepost.validation.persist import ARENA
 from installed import Fencepost
 
 RECORD = RECORDS / "persist_loops.fencepost"
-FUNCTIONS = [name for name in COMMANDS if hasattr(api, name)]
+FUNCTIONS = [
+    name
+    for name in COMMANDS
+    if hasattr(api, name) and "options" in inspect.signature(getattr(api, name)).parameters
+]
 KEY = "switch.persist_buffer.entries=4,8"
 
 

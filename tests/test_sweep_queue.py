@@ -185,7 +185,7 @@ def test_arrays_that_end_without_a_start_are_not_submitted_for_ever(
     done = fencepost(folder, "watch", "plan.sweep", "--every", "0.5", "-q")
     assert done.returncode == 2
     assert "3 arrays have ended without starting a point; see" in done.stderr
-    assert len(commands.submitted.read_text().splitlines()) == 4
+    assert len(commands.submitted.read_text().splitlines()) == 3
 
 
 def test_a_refused_array_is_one_line(folder: Folder, commands: Commands) -> None:

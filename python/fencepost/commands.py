@@ -47,6 +47,25 @@ _ONE = Refuses("it replays under one scheme; type --scheme NAME")
 _EVERY_INSTANT = Refuses("every instant of the run is explored")
 _OF_THE_RESULT = Refuses("it runs a result again, with the options that its provenance has")
 
+# Options of a replay that the plan of a sweep may have, in its table `options`; schemes, hosts and
+# changes it names in ways of its own.
+IN_PLANS = (
+    "pm",
+    "place",
+    "threads",
+    "transport",
+    "persist",
+    "seed",
+    "limit_pm_writes",
+    "limit_instructions",
+    "sample",
+)
+
+
+def _in_plan(text: str) -> Refuses:
+    return Refuses(f"a plan has it: {text}")
+
+
 COMMANDS: dict[str, dict[str, Answer]] = {
     "run": _declares(
         "scheme hosts pm place threads transport persist set seed limit_pm_writes "
@@ -82,6 +101,18 @@ COMMANDS: dict[str, dict[str, Answer]] = {
                 "a point has the figures of compare and the cost of its buffers, but no power cut; "
                 "type fencepost power --set KEY=VALUE"
             ),
+        },
+    ),
+    "sweep": _declares(
+        "",
+        {
+            **{name: _in_plan(f"options.{name}") for name in IN_PLANS},
+            "scheme": _in_plan("scheme"),
+            "schemes": _in_plan("scheme"),
+            "hosts": _in_plan('record = [{name = "NAME", hosts = ["RECORD", "RECORD"]}]'),
+            "set": _in_plan("set"),
+            "power": Refuses("a row has figures, but no power cut; type fencepost power"),
+            "allow_cut": Refuses("a table of cut records compares what is not alike"),
         },
     ),
     "power": _declares(

@@ -58,7 +58,7 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except TyperException as error:
-            command = ctx.command_path.partition(" ")[2]
+            _, command, *_ = ctx.command_path.split()
             if refusal := commands.refusal(command, getattr(error, "option_name", "")):
                 raise InputError(refusal) from None
             raise

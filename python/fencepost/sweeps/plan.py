@@ -12,6 +12,7 @@ from typing import Any
 
 from fencepost import figures, schemes
 from fencepost._core import InputError, there_is_no
+from fencepost.commands import IN_PLANS
 from fencepost.documents import read_text
 from fencepost.replay import DECLARED
 from fencepost.runs.axes import PLACEMENT
@@ -26,20 +27,8 @@ COST = tuple(f"cost.{name}" for name in ("entries", "bits", "comparators", "ener
 EXTRACTED_MAX = 64  # figures of a row, which has 4 KB
 
 KEEPS = ("row", "full")
-# Options of a replay that a plan may fix; it names schemes, hosts and changes in ways of its own.
-OPTIONS = (
-    "pm",
-    "place",
-    "threads",
-    "transport",
-    "persist",
-    "seed",
-    "limit_pm_writes",
-    "limit_instructions",
-    "sample",
-)
 # Axes that are no keys of a machine; `placement` is rules of --place with spaces between them.
-NAMED_AXES = (PLACEMENT.name, *(name for name in OPTIONS if not DECLARED[name].is_several))
+NAMED_AXES = (PLACEMENT.name, *(name for name in IN_PLANS if not DECLARED[name].is_several))
 
 KEYS = (
     "machine",
@@ -224,7 +213,7 @@ def _sampling(nodes: Mapping[str, Node], axes: Mapping[str, values.Axis]) -> Sam
 
 
 def _options(nodes: Mapping[str, Node], axes: Mapping[str, values.Axis]) -> dict[str, Any]:
-    members = nodes["options"].table(OPTIONS) if "options" in nodes else {}
+    members = nodes["options"].table(IN_PLANS) if "options" in nodes else {}
     found: dict[str, Any] = {}
     for name, node in members.items():
         if name in axes or (name == "place" and PLACEMENT.name in axes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fencepost import schemes
+from fencepost.commands import IN_PLANS
 from fencepost.replay import DECLARED
 from fencepost.sweeps import plan, values
 
@@ -32,7 +33,7 @@ def schema() -> Schema:
         "sampling": _sampling(),
         "where": _said(_some(_TEXT), "Conditions that a point has to meet"),
         "repetitions": {"type": "integer", "minimum": 1},
-        "options": _table({name: _option(name) for name in plan.OPTIONS}),
+        "options": _table({name: _option(name) for name in IN_PLANS}),
         "extract": _said(_some(_TEXT), "Figures of a row; paths in a run, or cost.…"),
         "keep": {"enum": list(plan.KEEPS)},
         "limits": _table(
