@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point, Value
 from fencepost.sweeps.rows import encoded
 
-PROBES_MAX = 24
+PROBES_MAX = 36
 FEW = 6  # before jobs are submitted, by the driver itself
 PROBE_SECONDS = 60.0  # of a probe: then it is given up
 LEVELS_MAX = 12  # of a coordinate; one with more is taken as a number
@@ -105,43 +106,59 @@ def _time(seconds: float) -> str:
 
 
 def chosen(folder: Folder, most: int) -> list[Point]:
-    """Points such that each value of each coordinate is in one of them, as far as so few can."""
-    seen: set[tuple[str, Value]] = set()
-    found: list[Point] = []
-    for point in folder.points():
-        pairs = set(_levels(point))
-        if not pairs <= seen:
-            seen |= pairs
-            found.append(point)
-    if len(found) > most:  # evenly over all of them
-        found = [found[len(found) * place // most] for place in range(most)]
-    return found
+    """Points such that each value of each coordinate is in one of them, then in two of them, and so
+    on, as far as so many can."""
+    counts: Counter[tuple[str, Value]] = Counter()
+    found: dict[int, Point] = {}
+    for times in range(1, most + 1):
+        for point in folder.points():
+            if len(found) >= most:
+                return list(found.values())
+            levels = list(_levels(point))
+            if point.number not in found and any(counts[level] < times for level in levels):
+                counts.update(levels)
+                found[point.number] = point
+        if len(found) == folder.count:
+            break
+    return list(found.values())
 
 
 def _levels(point: Point) -> Iterator[tuple[str, Value]]:
-    """Coordinates, and the pairs of those that decide most: what a machine has to simulate of a
-    record."""
+    """Coordinates, and the pair of them that decides most: what is simulated of which record."""
     yield from point.coordinates.items()
     at = point.coordinates
     yield "machine and record", f"{at['machine']} {at['record']}"
 
 
 def _probed(point: Point, times: dict[str, Any], row_bytes: int) -> Probed:
-    return Probed(point, times["seconds"], times["peak_mb"], row_bytes)
+    return Probed(point, times["cpu_seconds"], times["peak_mb"], row_bytes)
 
 
 def _noted(folder: Folder) -> Iterator[Probed]:
-    """What the points took that were done; of many, some evenly over all."""
+    """What the points took that were done; of many, some evenly over all. The first of a record in
+    a process decodes it for the others, and is left out."""
     said: dict[int, dict[str, Any]] = {}
+    order: dict[int, tuple[str, int]] = {}  # of each point: its process, and its place there
     for path in sorted((folder.path / "times").glob("*.jsonl")):
         with path.open(encoding="utf-8") as file:
-            for line in file:
+            for place, line in enumerate(file):
                 one = json.loads(line)
-                said[one["point"]] = one
+                said[one["point"]], order[one["point"]] = one, (path.name, place)
     numbers = sorted(said)[:: max(1, len(said) // 1000)]
-    for point in folder.chosen(numbers):
+    points = sorted(folder.chosen(numbers), key=lambda point: order[point.number])
+    seen: set[tuple[str, tuple[str, ...]]] = set()
+    left_out = []
+    for point in points:
+        of = (order[point.number][0], point.records)
         row = folder.results.read(point.number)
-        yield _probed(point, said[point.number], 1024 if row is None else len(encoded(row)))
+        probed = _probed(point, said[point.number], 1024 if row is None else len(encoded(row)))
+        if of in seen:
+            yield probed
+        else:
+            seen.add(of)
+            left_out.append(probed)
+    if len(left_out) == len(points):
+        yield from left_out
 
 
 @dataclass(frozen=True)

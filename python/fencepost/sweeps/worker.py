@@ -73,7 +73,7 @@ def main(words: list[str]) -> None:
 
 def _answer(computer: Computer, point: Point) -> dict[str, Any]:
     """What came of a point."""
-    begun = time.monotonic()
+    begun, cpu_begun = time.monotonic(), time.thread_time()
     try:
         computed = computer.compute(point)
     except InputError as error:
@@ -89,7 +89,11 @@ def _answer(computer: Computer, point: Point) -> dict[str, Any]:
         "number": point.number,
         "how": ledger.DONE,
         "row": computed.row,
-        "times": computed.times | {"seconds": time.monotonic() - begun},
+        "times": computed.times
+        | {
+            "seconds": time.monotonic() - begun,
+            "cpu_seconds": time.thread_time() - cpu_begun,
+        },
         "document": None if document is None else base64.b64encode(document).decode(),
     }
 
