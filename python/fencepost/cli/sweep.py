@@ -187,12 +187,13 @@ def _end(found: Folder, progress: Progress) -> None:
     unreliable = sum(1 for row in found.results.all() if row.get("reliable") is False)
     print(f"{found.path}: {progress.text}")
     for count, what, how in (
+        (progress.count - progress.done, "have no row", f"fencepost sweep {found.path}"),
         (progress.failed, "failed", f"fencepost sweep failed {found.path}"),
         (unreliable, "are not reliable", f"fencepost sweep table {found.path}"),
     ):
         if count:
             console.warn(f"{count:,} of {progress.count:,} points {what}; see: {how}")
-    if progress.failed or unreliable:
+    if progress.failed or unreliable or progress.done < progress.count:
         raise typer.Exit(CHECK_FAILED)
 
 

@@ -184,18 +184,21 @@ class Driver:
             is_tried = self.is_once
 
     def _await(self, others: list[Point]) -> None:
-        """What somebody else works on is waited for, or done here when they are gone."""
-        while others:
+        """What somebody else works on is waited for, or done here when they are gone. With
+        `is_once` that is for whoever submits tasks."""
+        while others and not self.is_once:
             self._writer.commit()
-            remaining = []
+            missing = []
             for point in others:
-                if self.folder.results.read(point.number) is not None:
-                    self.progress.done += 1
-                elif self._claims.is_free(point.number):
-                    self._alone(point)
+                if self.folder.results.read(point.number) is None:
+                    missing.append(point)
                 else:
-                    remaining.append(point)
-            others = remaining
+                    self.progress.done += 1
+            for point in missing:
+                if self._claims.is_free(point.number):
+                    self._alone(point)
+            self._writer.commit()
+            others = [one for one in missing if self.folder.results.read(one.number) is None]
             self.watch(self.progress)
             if others:
                 time.sleep(WAIT_SECONDS)
