@@ -62,9 +62,9 @@ def content(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def is_without_debris(folder: Path) -> bool:
-    """Whether nothing is left of what only who works on it needs."""
-    return not list((folder / "claims").iterdir()) and not list(folder.rglob(".*"))
+def debris(folder: Path) -> list[Path]:
+    """What is left of what only who works on it needs."""
+    return [*(folder / "claims").iterdir(), *folder.rglob(".*")]
 
 
 def table(folder: Path, *options: str) -> list[dict[str, str]]:
@@ -150,7 +150,7 @@ def test_status_and_a_second_run_find_everything_done(
     assert "12 of 12 points done, 0 of them failed" in shown.stdout
     assert fencepost("sweep", undisturbed).returncode == 0
     assert ledger.starts(undisturbed / "attempts") == before == 12
-    assert is_without_debris(undisturbed)
+    assert not debris(undisturbed)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -167,7 +167,7 @@ def test_an_interrupted_sweep_goes_on_and_ends_as_an_undisturbed_one(
     assert process.returncode == 130
     assert "fencepost sweep plan.sweep" in said
     wait_until(lambda: not Path(f"/proc/{child}").exists())
-    assert is_without_debris(tmp_path / "plan.sweep")
+    assert not debris(tmp_path / "plan.sweep")
     subprocess.run([FENCEPOST, "sweep", "-q", "plan.sweep"], cwd=tmp_path, check=True)
     assert content(tmp_path / "plan.sweep") == content(undisturbed)
 
@@ -183,7 +183,7 @@ def test_a_killed_driver_leaves_a_folder_that_goes_on(undisturbed: Path, tmp_pat
     wait_until(lambda: not Path(f"/proc/{child}").exists())
     subprocess.run([FENCEPOST, "sweep", "-q", "plan.sweep"], cwd=tmp_path, check=True)
     assert content(folder) == content(undisturbed)
-    assert is_without_debris(folder)
+    assert not debris(folder)
     assert not ledger.histories(folder / "attempts")  # nobody is suspected
 
 
@@ -210,7 +210,7 @@ def test_two_drivers_share_a_folder(undisturbed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "plan.sweep"
     assert content(folder) == content(undisturbed)
     assert ledger.starts(folder / "attempts") == 12
-    assert is_without_debris(folder)
+    assert not debris(folder)
 
 
 def test_a_point_that_kills_its_process_has_failed_after_two_attempts(

@@ -138,8 +138,7 @@ class Driver:
             try:
                 self._work(left)
             finally:  # what was computed is kept, whatever ended it
-                with interruptions.held():
-                    self._writer.commit()
+                self._commit()
         except OSError as error:
             raise InputError(f"{self.folder.path}: {error.strerror or error}") from error
         except Differs as error:
@@ -147,6 +146,7 @@ class Driver:
         finally:
             self._claims.release_all()
             self._ledger.close()
+        self.progress.done = sum(1 for _ in self.folder.results.done())
         self.watch(self.progress)
         return self.progress
 
@@ -187,7 +187,7 @@ class Driver:
         """What somebody else works on is waited for, or done here when they are gone. With
         `is_once` that is for whoever submits tasks."""
         while others and not self.is_once:
-            self._writer.commit()
+            self._commit()
             missing = []
             for point in others:
                 if self.folder.results.read(point.number) is None:
@@ -197,7 +197,7 @@ class Driver:
             for point in missing:
                 if self._claims.is_free(point.number):
                     self._alone(point)
-            self._writer.commit()
+            self._commit()
             others = [one for one in missing if self.folder.results.read(one.number) is None]
             self.watch(self.progress)
             if others:
@@ -216,6 +216,10 @@ class Driver:
     def _start(self, engine: Engine, point: Point, limits: Limits) -> bool:
         """Claims and starts a point as soon as there is room; False if somebody else has it."""
         self._drain(engine, None)
+        with interruptions.held():  # a claim is either known here or not made
+            return self._claimed_and_started(engine, point, limits)
+
+    def _claimed_and_started(self, engine: Engine, point: Point, limits: Limits) -> bool:
         if not self._claims.take(point.number):
             return False
         # Somebody may have ended it since we looked.
@@ -234,10 +238,11 @@ class Driver:
             not engine.has_room if left is None else len(engine.started) > left
         ):
             for answer in engine.answers():
-                self._take(answer)
+                with interruptions.held():  # what has come is kept
+                    self._take(answer)
             self._claims.renew()
             if self._writer.is_due:
-                self._writer.commit()
+                self._commit()
             self.watch(self.progress)
 
     def _take(self, answer: Answer) -> None:
@@ -256,6 +261,10 @@ class Driver:
             self._tried.add(number)
             self._histories.setdefault(number, History()).ends.append(end)
         self._died.append(answer.point)
+
+    def _commit(self) -> None:
+        with interruptions.held():
+            self._writer.commit()
 
     def _committed(self, number: int) -> None:
         self._claims.release(number)
