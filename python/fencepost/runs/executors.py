@@ -101,5 +101,6 @@ _made: list[Executor] = []
 def end() -> None:
     """Ends the executor that the environment named, if it was made. A command does so itself: the
     threads of some would be waited for before anything that is done at the exit."""
+    _named.cache_clear()
     while _made:
         _made.pop().shutdown(cancel_futures=True)
