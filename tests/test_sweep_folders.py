@@ -72,13 +72,77 @@ def test_a_thousand_rows_become_a_pack(tmp_path: Path) -> None:
     assert [one["point"] for one in results.all()] == list(range(OF_A_PACK + 5))
 
 
-def test_a_pack_that_is_damaged_keeps_the_rows_that_it_replaces(tmp_path: Path) -> None:
+def test_a_row_that_is_damaged_goes_before_it_is_packed(tmp_path: Path) -> None:
     results = written(tmp_path, range(OF_A_PACK - 1))
+    results.file(999).write_bytes(b"12 ab\n")
+    assert not results.pack(0)
+    assert not (tmp_path / "00.pack").exists()
+    assert list(results.done()) == list(range(OF_A_PACK - 1))
+
+
+def test_a_pack_that_is_damaged_is_told_and_keeps_what_it_replaces(tmp_path: Path) -> None:
+    results = written(tmp_path, range(OF_A_PACK - 1))
+    results.file(999).write_bytes(rows.encoded(row(999)))
     (tmp_path / "00.pack").write_bytes(b"12 ab\n")
-    Writer(results, "me")._publish(999, rows._temporary(results.file(999), b"", "me"))
-    with pytest.raises(Damaged):
+    with pytest.raises(InputError, match=r"00\.pack: .*remove it"):
         results.pack(0)
     assert len(list((tmp_path / "00").glob("*.json"))) == OF_A_PACK
+
+
+def test_a_row_under_another_points_name_is_known(tmp_path: Path) -> None:
+    results = written(tmp_path, range(2))
+    results.file(0).write_bytes(results.file(1).read_bytes())
+    assert results.read(0) is None
+    with pytest.raises(InputError, match=r"0\.json: it has not the rows"):
+        list(results.all())
+
+
+def test_an_empty_file_is_no_row(tmp_path: Path) -> None:
+    results = written(tmp_path, range(1))
+    results.file(0).write_bytes(b"")
+    assert results.read(0) is None
+    with pytest.raises(InputError, match="it is empty"):
+        list(results.all())
+
+
+def test_a_damaged_row_is_replaced_by_a_whole_one(tmp_path: Path) -> None:
+    results = written(tmp_path, range(1))
+    results.file(0).write_bytes(b"1")
+    assert written(tmp_path, range(1)).read(0) == row(0)
+
+
+def test_a_result_takes_the_place_of_a_failure_and_stays(tmp_path: Path) -> None:
+    results, failed = Results(tmp_path), {"point": 0, "id": "x", "failed": "time"}
+    for one in (failed, row(0), failed):
+        writer = Writer(results, "me")
+        writer.write(one)
+        writer.commit()
+    assert results.read(0) == row(0)
+
+
+def test_rows_of_plans_with_other_figures_are_compared_in_those_of_both(tmp_path: Path) -> None:
+    results = written(tmp_path, range(1))
+    writer = Writer(results, "me")
+    writer.write(row(0) | {"figures": {"a": 0.0, "b": 1}})
+    with pytest.raises(Differs):
+        writer.write(row(0) | {"figures": {"a": 1.0, "b": 1}})
+
+
+def test_without_links_a_difference_is_told_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(os, "link", refuse)
+    results = Results(tmp_path)
+    one, other = Writer(results, "one"), Writer(results, "other")
+    one.write(row(0))
+    other.write(row(0, reliable=False))
+    one.commit()
+    with pytest.raises(Differs):
+        other.commit()
+    assert [path.name for path in (tmp_path / "00").iterdir()] == ["0.json"]
 
 
 def test_a_row_leaves_its_pack_to_be_made_again(tmp_path: Path) -> None:
@@ -162,16 +226,38 @@ def test_the_ledger_has_every_start_and_how_it_ended(tmp_path: Path) -> None:
     mine.start(3, USUAL)  # and then its process was killed
     mine.close()
     assert ledger.starts(tmp_path) == 5
-    assert {
-        number: [end.how for end in of.ends] for number, of in ledger.histories(tmp_path).items()
-    } == {
+    found = ledger.histories(tmp_path)
+    assert {number: [end.how for end in of.ends] for number, of in found.items()} == {
         1: [DIED],
         2: [TIME],
+        3: [],
     }
+    assert {number: of.lost for number, of in found.items()} == {1: 0, 2: 0, 3: 1}
+
+
+def test_a_point_that_takes_its_task_along_is_not_started_for_ever() -> None:
+    assert not History([], 1).verdict(USUAL).is_alone
+    assert History([], ledger.LOST_ALONE).verdict(USUAL).is_alone
+    failed = History([], ledger.LOST_MAX).verdict(USUAL).failed
+    assert failed is not None
+    assert failed.sentence == "died at once (5 tasks with it)"
+
+
+def test_what_was_forgiven_does_not_count_any_more(tmp_path: Path) -> None:
+    mine = Ledger(tmp_path)
+    for _ in range(2):
+        mine.start(1, USUAL)
+        mine.end(1, End(DIED, 1.5, USUAL))
+    mine.forgive(1, ledger.histories(tmp_path)[1])
+    assert not ledger.histories(tmp_path)
+    mine.start(1, USUAL)
+    mine.end(1, End(DIED, 1.5, USUAL))
+    assert len(ledger.histories(tmp_path)[1].ends) == 1
+    assert ledger.starts(tmp_path) == 3
 
 
 def test_a_line_that_a_dead_node_cut_off_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"start": 1}\n{"end": 1, "ho')
+    (tmp_path / "a.jsonl").write_text('{"start": 1}\n5\n{"end": 1, "ho')
     assert list(ledger.lines(tmp_path)) == [{"start": 1}]
 
 

@@ -42,13 +42,13 @@ def sweep(
     (folder / "plan.toml").write_text(
         f'machine = "m"\nrecord = "r"\nextract = {json.dumps(FIGURES)}\n{plan}'
     )
-    said = {"format": 1, "fencepost": "0", "simulator": "s", "points": len(listed)}
+    said = {"format": 1, "fencepost": "0", "simulator": "s", "points": len(listed), "made": "x"}
     inputs: dict[str, Any] = {"machines": {"m": "0/m"}, "records": {"r": ["1"]}}
     (folder / "sweep.json").write_text(json.dumps(said | inputs))
     results, written = rows.Results(folder / "results"), []
     for number, (at, came_to) in enumerate(listed):
         whole = {"machine": "m", "record": "r", "scheme": "pb"} | at
-        point = Point(number, whole, "0/m", (), ("1",), whole["scheme"], {})
+        point = Point(number, whole, "0/m", (), (), ("1",), whole["scheme"], {})
         written.append(point.line + "\n")
         if came_to is None:
             continue

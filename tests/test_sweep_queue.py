@@ -169,6 +169,16 @@ def test_what_is_in_the_queue_is_not_submitted_again(folder: Folder, commands: C
     assert "1 tasks of it are in the queue already" in again.stderr
 
 
+def test_what_a_user_hides_of_queues_is_seen(
+    folder: Folder, commands: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fencepost(folder, "submit", "slurm", "plan.sweep")
+    [name] = [one["name"] for one in slurm.known(folder)]
+    monkeypatch.setenv("SQUEUE_STATES", "PENDING")
+    commands.says("squeue", f'[ -n "$SQUEUE_STATES" ] || echo {name} 7_0 RUNNING')
+    assert slurm.queued(folder) == {"7_0": "RUNNING"}
+
+
 @pytest.mark.parametrize("script", ["echo no contact >&2; exit 1", "kill -9 $$"])
 def test_an_error_of_the_queue_means_unknown_never_gone(
     folder: Folder, commands: Commands, script: str
@@ -205,7 +215,7 @@ def test_an_interrupt_leaves_or_cancels_as_asked(folder: Folder, commands: Comma
     assert not cancelled.exists()
     (folder.path.parent / "asked").unlink()
     watched(folder, commands, runs, "--on-interrupt", "cancel")
-    assert name in cancelled.read_text()
+    assert cancelled.read_text() == "7\n"
 
 
 def test_a_worker_that_cannot_work_there_ends_the_watch(folder: Folder, commands: Commands) -> None:

@@ -184,7 +184,8 @@ def test_a_killed_driver_leaves_a_folder_that_goes_on(undisturbed: Path, tmp_pat
     subprocess.run([FENCEPOST, "sweep", "-q", "plan.sweep"], cwd=tmp_path, check=True)
     assert content(folder) == content(undisturbed)
     assert not debris(folder)
-    assert not ledger.histories(folder / "attempts")  # nobody is suspected
+    # Nobody is suspected.
+    assert not any(of.ends for of in ledger.histories(folder / "attempts").values())
 
 
 def test_a_child_that_cannot_begin_ends_the_sweep(tmp_path: Path) -> None:
@@ -318,6 +319,30 @@ def test_without_the_record_nothing_is_computed(
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("numbers", "message"), [("12", "there are 12"), ("3-1", "no point"), ("²", "no point")]
+)
+def test_points_that_are_not_there_are_refused(
+    undisturbed: Path, fencepost: Fencepost, numbers: str, message: str
+) -> None:
+    done = fencepost("point", undisturbed, numbers)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert message in done.stderr
+
+
+def test_a_full_disk_ends_the_sweep_with_a_line(tmp_path: Path) -> None:
+    """Of a worker's ledger, at its first word."""
+    (tmp_path / "plan.toml").write_text(PLAN)
+    subprocess.run([FENCEPOST, "sweep", "--prepare", "plan.toml"], cwd=tmp_path, check=True)
+    attempts = tmp_path / "plan.sweep" / "attempts"
+    attempts.rmdir()
+    attempts.symlink_to("/dev/null")
+    process = started(tmp_path, "sweep", "-q", "plan.sweep")
+    _, said = process.communicate(timeout=120)
+    assert process.returncode in (2, 4)
+    assert len(said.splitlines()) == 1
+
+
 def test_points_go_through_any_executor(
     undisturbed: Path, tmp_path: Path, fencepost: Fencepost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -382,6 +407,7 @@ def test_a_dry_run_says_how_much_there_is_and_leaves_nothing(
         (["sweep", "status", "."], "no sweep's folder"),
         (["point", "."], "Missing argument"),
         (["point", ".", "x"], "no sweep's folder"),
+        (["sweep", "-o", "x", "plan.toml", "--pm", "heap"], "a plan has it: options.pm"),
         (["sweep", "submit", "slrm", "."], "there is no engine `slrm`"),
     ],
 )

@@ -10,7 +10,6 @@ from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED
 from fencepost.cli.sweep import FolderArgument, Quiet, code_of_workers, driver
 from fencepost.progress import WholeWatch
-from fencepost.sweeps.driver import failures
 from fencepost.sweeps.folder import Folder
 from fencepost.sweeps.plan import Limits
 
@@ -50,26 +49,30 @@ def point(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Compute these points of a sweep and write their rows. What is done or claimed is left out.
+    """Compute these points of a sweep and write their rows. What is done is left out.
 
-    Exit code 0 if all have a row, 1 if one has failed, 4 if this machine cannot compute them
+    Exit code 0 if all have a row that is reliable, 1 if not, 4 if this machine cannot compute them
     (another Fencepost, a record missing).
     """
     with code_of_workers():
         found = Folder.opened(path)
-        wanted = [number for text in numbers for number in _range(text)]
+        wanted = [number for text in numbers for number in _range(found, text)]
         planned = found.plan.limits
         limits = Limits(seconds or planned.seconds, memory_mb or planned.memory_mb)
         with WholeWatch(console.messages(), quiet, "points") as watch:
             made = driver(found, jobs, watch, task)
             made.limits, made.is_again, made.is_once = limits, again, once
             made.run(wanted)
-    if set(failures(found)) & set(wanted):
+    rows = (found.results.read(number) for number in wanted)
+    if not all(row is not None and row.get("reliable") for row in rows):
         raise typer.Exit(CHECK_FAILED)
 
 
-def _range(text: str) -> range:
+def _range(found: Folder, text: str) -> range:
     first, dash, last = text.partition("-")
-    if not first.isdigit() or (dash and not last.isdigit()) or (dash and int(last) < int(first)):
+    ends = [first, last] if dash else [first, first]
+    if not all(end.isascii() and end.isdecimal() for end in ends) or int(ends[1]) < int(ends[0]):
         raise InputError(f"{text}: it is no point; points are 17 or 100-199")
-    return range(int(first), int(last or first) + 1)
+    if int(ends[1]) >= found.count:
+        raise InputError(f"{text}: there is no such point; there are {found.count:,}, from 0 on")
+    return range(int(ends[0]), int(ends[1]) + 1)

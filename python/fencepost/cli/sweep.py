@@ -18,7 +18,7 @@ from fencepost.cli.exit_codes import CANNOT_WORK_HERE, CHECK_FAILED
 from fencepost.cli.help_text import Commands, Group
 from fencepost.progress import WholeWatch
 from fencepost.runs import executors
-from fencepost.sweeps import example, folder, plan, probe, slurm, table
+from fencepost.sweeps import example, folder, ledger, plan, probe, slurm, table
 from fencepost.sweeps.driver import Driver, Progress, failures, forget_failure
 from fencepost.sweeps.executor import EngineLost
 from fencepost.sweeps.folder import CannotWorkHere, Folder
@@ -176,10 +176,12 @@ def _executor() -> Executor | None:
 
 
 def _forget_failures(found: Folder) -> None:
+    histories = ledger.histories(found.path / "attempts")
+    notes = ledger.Ledger(found.path / "attempts")
     for number in failures(found):
         forget_failure(found, number)
-    for path in (found.path / "attempts").glob("*.jsonl"):
-        path.rename(path.with_suffix(".earlier"))
+        notes.forgive(number, histories.get(number, ledger.History()))
+    notes.close()
 
 
 def _end(found: Folder, progress: Progress) -> None:
@@ -315,9 +317,13 @@ def _leave(found: Folder, is_cancelled: bool) -> None:
             return
         except slurm.Unknown as unknown:
             console.complain(f"{unknown}: its jobs could not be cancelled")
+    try:
+        jobs = " ".join(slurm.jobs_of(slurm.queued(found)))
+    except slurm.Unknown as unknown:
+        jobs = f"JOB ({unknown})"
     print(
-        f"{found.path}: its jobs go on; look again: fencepost sweep watch {found.path}; end them: "
-        f"scancel --name={slurm.names(found)}"
+        f"{found.path}: its jobs go on; look again: fencepost sweep watch {found.path}"
+        + (f"; end them: scancel {jobs}" if jobs else "")
     )
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from fencepost import _core, figures, hardware_cost, reliability
+from fencepost._core import InputError
 from fencepost.documents import FORMAT_VERSION
 from fencepost.replay import options, resolved
 from fencepost.runs.axes import Key
 from fencepost.runs.schedule import Schedule, Underway
 from fencepost.runs.task import Task
 from fencepost.schemes import VOLATILE
-from fencepost.sweeps.folder import Folder
+from fencepost.sweeps.folder import CannotWorkHere, Folder
 from fencepost.sweeps.plan import Plan
 from fencepost.sweeps.point import Point
 from fencepost.sweeps.rows import Row
@@ -106,11 +107,12 @@ class Computer:
     def _reference(self, point: Point, task: Task) -> Underway:
         """The replay that finds where a limit is reached: of the machine as it is without axes, so
         that all points of a record stop at the same place."""
-        kept = (point.machine, point.records, json.dumps(task.replay.options, sort_keys=True))
+        options = json.dumps(task.replay.options, sort_keys=True)
+        kept = (point.machine, *point.base, *point.records, options)
         if kept not in _references:
             if len(_references) >= _KEPT:
                 _references.clear()
-            machine = self.folder.machine(point.machine, list(self.folder.plan.sets))
+            machine = self.folder.machine(point.machine, list(point.base))
             key = Key.of(point.machine_name, scheme=VOLATILE)
             reference = Underway(
                 Task.of(key, machine, task.records, task.replay.options),
@@ -122,7 +124,10 @@ class Computer:
         return _references[kept]
 
     def _records(self, point: Point) -> tuple[_core.Record, ...]:
-        return tuple(_opened(str(self.folder.record_file(name))) for name in point.records)
+        try:
+            return tuple(_opened(str(self.folder.record_file(name))) for name in point.records)
+        except InputError as error:  # it was looked at when the folder was made
+            raise CannotWorkHere(str(error)) from None
 
     def _document(self, point: Point, task: Task, run: Document) -> bytes:
         provenance = {
@@ -140,7 +145,7 @@ class Computer:
 
 
 _KEPT = 64  # references, each some KB
-_references: dict[tuple[str, tuple[str, ...], str], Underway] = {}
+_references: dict[tuple[str, ...], Underway] = {}
 
 
 @lru_cache(maxsize=8)

@@ -68,7 +68,7 @@ class Constraint:
                 f"there is no `{unknown}`: names are keys of a machine "
                 f"(fencepost machine keys) and {', '.join(coordinates)}"
             )
-        except (TypeError, ArithmeticError) as error:
+        except (TypeError, ArithmeticError, RecursionError) as error:
             self.node.refuse(f"it cannot be worked out: {error}")
 
 

@@ -25,7 +25,7 @@ from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point
 from fencepost.sweeps.rows import Differs, Writer
 from fencepost.sweeps.supervisor import Answer, Supervisor
-from fencepost.sweeps.who import here
+from fencepost.sweeps.who import Who, here
 
 WAIT_SECONDS = 1.0  # between looks at points that others work on
 
@@ -147,6 +147,7 @@ class Driver:
             self._claims.release_all()
             self._ledger.close()
         self.progress.done = sum(1 for _ in self.folder.results.done())
+        self.progress.failed = len(failures(self.folder))
         self.watch(self.progress)
         return self.progress
 
@@ -167,6 +168,8 @@ class Driver:
         self._died = []
         for point in alone:
             self._alone(point)
+        self._commit()
+        others += [point for point in alone if self.folder.results.read(point.number) is None]
         self._await(others)
 
     def _alone(self, point: Point) -> None:
@@ -208,6 +211,9 @@ class Driver:
         verdict = self._histories.get(point.number, History()).verdict(self._usual)
         if verdict.failed is None:
             return verdict
+        there = self.folder.results.read(point.number)
+        if there is not None and "failed" not in there:
+            return None  # somebody else has had more luck
         note_failure(self.folder, point, verdict.failed)
         self.progress.failed += 1
         self._writer.write(failed_row(point, verdict.failed.how))
@@ -250,6 +256,7 @@ class Driver:
         if end is not None:
             self._ledger.end(number, end)
         if answer.row is not None:
+            (self.folder.path / "failed" / f"{number}.json").unlink(missing_ok=True)
             if answer.document is not None:
                 keep_document(self.folder, number, answer.document)
             with self._times.open("a", encoding="utf-8") as file:
@@ -330,14 +337,13 @@ def repeat(folder: Folder, point: Point) -> str:
 
 
 def sweep_debris(folder: Folder) -> None:
-    """Removes temporary files of processes that are known to have ended."""
+    """Removes temporary files of processes of this machine that are known to have ended."""
+    mine = here()
+    ours = mine.name.removesuffix(f"-{mine.pid}-{mine.started}")
     for path in folder.path.rglob(".*"):
-        parts = path.name.rsplit("-", 3)
-        if len(parts) == 4 and path.is_file():
-            boot, pid, started = parts[1:]
-            mine = here()
-            is_ours = path.name.endswith(mine.name) or not mine.boot.startswith(boot)
-            if not is_ours and pid.isdigit():
-                who = type(mine)(mine.host, mine.boot, mine.namespace, int(pid), started)
-                if who.is_gone:
-                    path.unlink(missing_ok=True)
+        before, _, number = path.name.rpartition(f"{ours}-")
+        pid, _, started = number.partition("-")
+        if not (before and pid.isdigit() and path.is_file()):
+            continue
+        if Who(mine.host, mine.boot, mine.namespace, int(pid), started).is_gone:
+            path.unlink(missing_ok=True)

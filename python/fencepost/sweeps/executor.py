@@ -5,10 +5,11 @@ The worker needs the sweep's folder under the same path, and the same Fencepost.
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -81,13 +82,21 @@ class EngineLost(Exception):
 
 def computed(folder: str, number: int, line: str) -> Computed:
     """What a worker does with a point."""
-    return _computer(folder).compute(Point.of_line(number, line))
+    begun, cpu_begun = time.monotonic(), time.thread_time()
+    found = _computer(folder).compute(Point.of_line(number, line))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    seconds, cpu = time.monotonic() - begun, time.thread_time() - cpu_begun
+    took = {"seconds": seconds, "cpu_seconds": cpu, "peak_mb": peak}
+    return replace(found, times=found.times | took)
 
 
 @lru_cache(maxsize=4)
 def _computer(path: str) -> Computer:
     """Of a folder, looked at once in each process."""
-    folder = Folder.opened(Path(path))
+    try:
+        folder = Folder.opened(Path(path))
+    except InputError as error:
+        raise CannotWorkHere(f"a worker does not see the folder: {error}") from None
     folder.check_simulator()
     folder.check_records()
     return Computer(folder)

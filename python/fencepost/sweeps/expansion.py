@@ -79,9 +79,8 @@ class Expansion:
                         "has no switch with a persist buffer",
                     )
                 self._check(machine, record, document, scheme, asked)
-                yield Point(
-                    number, coordinates, self.machine_of[machine], sets, records, scheme, asked
-                )
+                where, base = self.machine_of[machine], self.plan.sets
+                yield Point(number, coordinates, where, base, sets, records, scheme, asked)
                 number += 1
 
     def _options(self, at: Mapping[str, str], repetition: int) -> Document:

@@ -8,6 +8,7 @@ and `records/` by content, `results/`, `documents/` (with `keep = "full"`), `att
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import shutil
@@ -23,12 +24,14 @@ from fencepost import _core, documents, machines
 from fencepost._core import InputError
 from fencepost.runs.simulator import simulator
 from fencepost.sweeps import plan as plans
+from fencepost.sweeps import values
 from fencepost.sweeps.claims import Claims
-from fencepost.sweeps.expansion import Expansion
+from fencepost.sweeps.expansion import Expansion, size
 from fencepost.sweeps.plan import Plan
 from fencepost.sweeps.point import Point
 from fencepost.sweeps.rows import Results, sync
 from fencepost.sweeps.toml_file import Node
+from fencepost.sweeps.who import here
 from fencepost.tree import MACHINES
 
 FORMAT = 1
@@ -64,11 +67,15 @@ class Folder:
         folder = cls(path)
         if not is_sweep(path):
             raise InputError(f"{path}: it is no sweep's folder: it has no sweep.json")
-        if folder.said.get("format") != FORMAT:
+        said = folder.said
+        if not isinstance(said, dict) or said.get("format") != FORMAT:
+            found = said.get("format") if isinstance(said, dict) else None
             raise InputError(
-                f"{path}: a sweep of format {folder.said.get('format')}; this version of Fencepost "
-                f"reads {FORMAT}"
+                f"{path}: a sweep of format {found}; this version of Fencepost reads {FORMAT}"
             )
+        for name in ("simulator", "points", "machines", "records", "made"):
+            if name not in said:
+                raise InputError(f"{path / 'sweep.json'}: `{name}` is missing")
         return folder
 
     @property
@@ -103,8 +110,20 @@ class Folder:
     def points(self) -> Iterator[Point]:
         """All, in their order."""
         with (self.path / "points").open(encoding="utf-8") as file:
-            for number, line in enumerate(file):
-                yield Point.of_line(number, line)
+            number = -1
+            for number, line in enumerate(itertools.islice(file, self.count)):
+                yield self._point(number, line)
+        if number + 1 < self.count:
+            raise InputError(
+                f"{self.path / 'points'}: it has {number + 1:,} points, and {self.count:,} were "
+                "made"
+            )
+
+    def _point(self, number: int, line: str) -> Point:
+        try:
+            return Point.of_line(number, line)
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{self.path / 'points'}:{number + 1}: no point: {error}") from None
 
     def point(self, number: int) -> Point:
         """One of them."""
@@ -122,7 +141,7 @@ class Folder:
         with (self.path / "points").open(encoding="utf-8") as file:
             for number, line in enumerate(file):
                 if number in asked:
-                    yield Point.of_line(number, line)
+                    yield self._point(number, line)
                     if number == wanted[-1]:
                         return
 
@@ -177,6 +196,8 @@ def made(plan: Plan, path: Path, watch: Watch = lambda _: None) -> tuple[Folder,
     """
     if is_sweep(path):
         return _grown(Folder.opened(path), plan, watch)
+    if size(plan) > values.POINTS_MAX:
+        raise InputError(f"that is {size(plan):,} points; at most {values.POINTS_MAX:,} can be")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path}: it is there, and no sweep's folder; choose another by -o")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -191,9 +212,14 @@ def made(plan: Plan, path: Path, watch: Watch = lambda _: None) -> tuple[Folder,
             raise InputError("the plan has no points: `where` wants none of them")
         # By this its jobs are known in a queue: another folder of this plan has another.
         _say(work, plan, inputs, count, uuid.uuid4().hex[:8])
-        if path.is_dir():  # an empty one
-            path.rmdir()
-        work.rename(path)
+        try:
+            if path.is_dir() and not path.is_symlink():  # an empty one
+                path.rmdir()
+            work.rename(path)
+        except OSError as error:
+            if is_sweep(path):  # somebody else was faster
+                return _grown(Folder.opened(path), plan, watch)
+            raise InputError(f"{path}: cannot be made: {error.strerror}") from error
         sync(path.parent)
     return Folder.opened(path), inputs.warnings
 
@@ -222,8 +248,9 @@ def _append(
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             if points.exists():
+                # Whoever was killed here before may have left more.
                 with points.open(encoding="utf-8") as before:
-                    shutil.copyfileobj(before, file)
+                    file.writelines(itertools.islice(before, count))
             for point in expansion.points():
                 if point.identity not in seen:
                     seen.add(point.identity)
@@ -232,6 +259,9 @@ def _append(
                     watch(count)
             file.flush()
             os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
         temporary.replace(points)
     finally:
         temporary.unlink(missing_ok=True)
@@ -239,7 +269,8 @@ def _append(
 
 
 def _say(work: Path, plan: Plan, inputs: _Inputs, count: int, made_as: str) -> None:
-    documents.write_whole(work / "plan.toml", plan.text)
+    """Says how many points there are, and then which plan they are of: whoever is killed between
+    finds another plan, and makes its points again."""
     documents.write_json(
         work / "sweep.json",
         {
@@ -252,6 +283,7 @@ def _say(work: Path, plan: Plan, inputs: _Inputs, count: int, made_as: str) -> N
             "records": {name: list(hosts) for name, hosts in inputs.records.items()},
         },
     )
+    documents.write_whole(work / "plan.toml", plan.text)
     sync(work)
 
 
@@ -328,10 +360,14 @@ class _Inputs:
 
 
 def _take_file(path: Path, target: Path) -> None:
-    """A link to the file, or a copy of it; whole."""
-    temporary = target.with_name(f".{target.name}")
+    """A link to a file that nobody writes, or a copy; whole."""
+    temporary = target.with_name(f".{target.name}.{here().name}")
+    is_written = bool(path.stat().st_mode & 0o222)
     try:
-        os.link(path.resolve(), temporary)
+        if is_written:
+            shutil.copyfile(path, temporary)
+        else:
+            os.link(path.resolve(), temporary)
     except OSError:
         shutil.copyfile(path, temporary)
     temporary.replace(target)

@@ -18,6 +18,10 @@ from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.who import here
 
 ATTEMPTS_MAX = 2  # without a result, until a point has failed
+# Starts whose whole task was killed: nobody's fault, but a point that always takes its task along
+# would be started for ever.
+LOST_MAX = 5
+LOST_ALONE = 2  # from here on it is started alone
 
 # How a start can end. Only deaths count against the point.
 DONE = "done"
@@ -69,6 +73,7 @@ class History:
     """The ends of a point's starts that gave no result."""
 
     ends: list[End] = field(default_factory=list)
+    lost: int = 0  # starts that have no end
 
     def verdict(self, usual: Limits) -> Verdict:
         """Whether it is tried again, and with what. `usual` is what points have at first."""
@@ -78,13 +83,15 @@ class History:
             return Verdict(final[-1], usual)
         if len(deaths) >= ATTEMPTS_MAX:
             return Verdict(deaths[-1], usual)
+        if self.lost >= LOST_MAX:
+            return Verdict(End(DIED, 0.0, usual, None, f"{self.lost} tasks with it"), usual)
         seconds, memory = usual.seconds, usual.memory_mb
         # Whoever starts it again may have been given the double already.
         if deaths and deaths[-1].how == TIME and seconds is not None:
             seconds = max(seconds, 2 * (deaths[-1].limits.seconds or seconds))
         if deaths and deaths[-1].how == MEMORY and memory is not None:
             memory = max(memory, 2 * (deaths[-1].limits.memory_mb or memory))
-        return Verdict(None, Limits(seconds, memory), bool(deaths))
+        return Verdict(None, Limits(seconds, memory), bool(deaths) or self.lost >= LOST_ALONE)
 
 
 class Ledger:
@@ -117,7 +124,12 @@ class Ledger:
             "megabytes": end.megabytes,
             "text": end.text,
         }
-        self._append({"end": number, "how": end.how, **({} if end.how == DONE else more)})
+        said = {"end": number, "how": end.how, "at": round(time.time(), 3)}
+        self._append(said | ({} if end.how == DONE else more))
+
+    def forgive(self, number: int, history: History) -> None:
+        """Notes that what has happened to a point so far does not count any more."""
+        self._append({"forgiven": number, "ends": len(history.ends), "lost": history.lost})
 
     def refuse(self, why: str) -> None:
         """Notes that this process cannot work in the folder at all."""
@@ -137,30 +149,42 @@ class Ledger:
 
 
 def histories(folder: Path) -> dict[int, History]:
-    """Of each point whose start has ended without a result, in the order of time of each worker."""
+    """Of each point: the ends of starts that gave no result, in the order of time, and how many
+    starts have no end."""
     found: dict[int, History] = {}
+    timed: list[tuple[float, int, End]] = []
+    forgiven: dict[int, tuple[int, int]] = {}
     for line in lines(folder):
-        if "end" in line and line["how"] not in (DONE, RETURNED):
-            end = End(
-                line["how"],
-                line["after"],
-                Limits(line["seconds"], line["memory_mb"]),
-                line["megabytes"],
-                line["text"],
-            )
-            found.setdefault(line["end"], History()).ends.append(end)
-    return found
+        if "start" in line:
+            found.setdefault(line["start"], History()).lost += 1
+        elif "end" in line:
+            found.setdefault(line["end"], History()).lost -= 1
+            if line["how"] not in (DONE, RETURNED):
+                limits = Limits(line["seconds"], line["memory_mb"])
+                end = End(line["how"], line["after"], limits, line["megabytes"], line["text"])
+                timed.append((line.get("at", 0.0), line["end"], end))
+        elif "forgiven" in line:
+            ends, lost = forgiven.get(line["forgiven"], (0, 0))
+            forgiven[line["forgiven"]] = (max(ends, line["ends"]), max(lost, line["lost"]))
+    for _, number, end in sorted(timed, key=lambda one: one[0]):
+        found[number].ends.append(end)
+    for number, (ends, lost) in forgiven.items():
+        history = found.setdefault(number, History())
+        history.ends, history.lost = history.ends[ends:], max(history.lost - lost, 0)
+    return {number: of for number, of in found.items() if of.ends or of.lost > 0}
 
 
 def lines(folder: Path) -> Iterator[dict[str, Any]]:
-    """Everything that was noted; a line that a dead node has cut off is left out."""
+    """Everything that was noted; what a dead node or a full disk has cut off is left out."""
     for path in sorted(folder.glob("*.jsonl")):
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8", errors="replace") as file:
             for text in file:
                 try:
-                    yield json.loads(text)
+                    line = json.loads(text)
                 except ValueError:
                     continue
+                if isinstance(line, dict):
+                    yield line
 
 
 def refusals(folder: Path) -> list[dict[str, Any]]:

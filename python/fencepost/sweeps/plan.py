@@ -145,8 +145,8 @@ def _machines(node: Node, folder: Path) -> tuple[str, ...]:
         text = one.text()
         is_path = "/" in text or text.endswith(".toml")
         found.append(str(folder / text) if is_path else text)
-    if not found:
-        node.refuse("it has no machine")
+    if not found or len(set(found)) < len(found):
+        node.refuse("it has to have machines, each once")
     return tuple(found)
 
 
@@ -170,7 +170,12 @@ def _recorded(node: Node, folder: Path) -> Recorded:
 
 
 def _schemes(node: Node | None) -> tuple[str, ...] | None:
-    return None if node is None else tuple(one.choice(schemes.EVERY) for one in node)
+    if node is None:
+        return None
+    found = tuple(one.choice(schemes.EVERY) for one in node)
+    if not found or len(set(found)) < len(found):
+        node.refuse("it has to have schemes, each once; leave it out for all")
+    return found
 
 
 def _axes(nodes: Mapping[str, Node]) -> dict[str, values.Axis]:
@@ -231,11 +236,15 @@ def _extract(node: Node | None) -> tuple[str, ...]:
     if node is None:
         return USUAL
     names = tuple(node.texts())
+    if not names:
+        node.refuse("it has no figure; leave it out for the usual ones")
     if len(names) > EXTRACTED_MAX:
         node.refuse(f"at most {EXTRACTED_MAX} figures fit into a row; `keep` whole documents")
     for number, name in enumerate(names):
         if name in names[:number]:
             node.refuse(f"{name} is given twice")
+        if name in ("point", "reliable", "failed"):
+            node.refuse(f"{name} is a column of every table")
         if name.startswith("cost.") and name not in COST:
             node.refuse(there_is_no("cost", name, list(COST)))
     return names

@@ -19,7 +19,8 @@ class Point:
     number: int
     coordinates: Mapping[str, Value]  # `machine`, `record`, `scheme`, and each axis
     machine: str  # the folder of its files in `machines/`, and the machine's name in it
-    sets: tuple[str, ...]  # `PATH=VALUE`, on top
+    base: tuple[str, ...]  # `PATH=VALUE`, on top: what all points of the plan have
+    sets: tuple[str, ...]  # these, and what the axes make of the machine
     records: tuple[str, ...]  # by host: their names in `records/`
     scheme: str
     options: Mapping[str, Any]  # those that are not as usual
@@ -34,6 +35,7 @@ class Point:
         """What decides its result, as JSON has it."""
         return {
             "machine": self.machine,
+            "base": list(self.base),
             "set": list(self.sets),
             "records": list(self.records),
             "scheme": self.scheme,
@@ -64,6 +66,7 @@ class Point:
             number,
             said["at"],
             said["machine"],
+            tuple(said["base"]),
             tuple(said["set"]),
             tuple(said["records"]),
             said["scheme"],

@@ -142,7 +142,10 @@ def _noted(folder: Folder) -> Iterator[Probed]:
     for path in sorted((folder.path / "times").glob("*.jsonl")):
         with path.open(encoding="utf-8") as file:
             for place, line in enumerate(file):
-                one = json.loads(line)
+                try:
+                    one = json.loads(line)
+                except ValueError:  # a full disk has cut it off
+                    continue
                 said[one["point"]], order[one["point"]] = one, (path.name, place)
     numbers = sorted(said)[:: max(1, len(said) // 1000)]
     points = sorted(folder.chosen(numbers), key=lambda point: order[point.number])

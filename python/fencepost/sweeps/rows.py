@@ -11,12 +11,13 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fencepost._core import InputError
+from fencepost.sweeps.who import here
 
 Row = dict[str, Any]
 
@@ -47,6 +48,8 @@ def encoded(row: Row) -> bytes:
 def decoded(content: bytes) -> Iterator[Row]:
     """The rows of a file or a pack; raises `Damaged` at the first that is not whole."""
     at = 0
+    if not content:
+        raise Damaged("it is empty")
     while at < len(content):
         head, _, _ = content[at : at + 100].partition(b"\n")
         length, _, digest = head.partition(b" ")
@@ -102,18 +105,17 @@ class Results:
                 yield from sorted(singles[number])
 
     def read(self, number: int) -> Row | None:
-        """The row of a point, if there is a whole one."""
+        """The row of a point, if there is a whole one. Raises `InputError` for a damaged pack."""
         try:
-            return next(decoded(self.file(number).read_bytes()))
+            return _only(self.file(number).read_bytes(), number)
         except FileNotFoundError:
             pass
-        except (Damaged, StopIteration):
+        except Damaged:
             return None
-        try:
-            packed = self._pack(number // OF_A_PACK).read_bytes()
-        except FileNotFoundError:
+        part = number // OF_A_PACK
+        if not self._pack(part).exists():
             return None
-        return list(decoded(packed))[number % OF_A_PACK]
+        return list(self._whole(self._pack(part), _numbers(part)))[number % OF_A_PACK]
 
     def all(self) -> Iterator[Row]:
         """Every row in the order of points; raises `InputError` for one that is damaged."""
@@ -121,49 +123,73 @@ class Results:
         packs = {int(name[:-5], 16) for name in names if name.endswith(".pack")}
         parts = {int(name, 16) for name in names if not name.endswith(".pack")}
         for part in sorted(packs | parts):
-            if part in packs:
-                yield from self._whole(self._pack(part))
+            if self._pack(part).exists():
+                yield from self._whole(self._pack(part), _numbers(part))
                 continue
             files = (one.name.removesuffix(".json") for one in _entries(self._part(part)))
             for number in sorted(int(name) for name in files if name.isdigit()):
-                yield from self._whole(self.file(number))
+                path = self.file(number)
+                # Another driver may just have made a pack of them.
+                if path.exists():
+                    yield from self._whole(path, [number])
+                elif (row := self.read(number)) is not None:
+                    yield row
 
-    def _whole(self, path: Path) -> Iterator[Row]:
+    def _whole(self, path: Path, numbers: Sequence[int]) -> Iterator[Row]:
         try:
-            yield from decoded(path.read_bytes())
+            rows = list(decoded(path.read_bytes()))
+            if [row["point"] for row in rows] != list(numbers):
+                raise Damaged("it has not the rows that its name says")
         except Damaged as damaged:
             raise InputError(
                 f"{path}: {damaged}; remove it, and the sweep makes it again"
             ) from None
+        yield from rows
 
     def remove(self, number: int) -> None:
         """Takes the row of a point away, out of its pack too, so that it is made again."""
         part = number // OF_A_PACK
         if (pack := self._pack(part)).exists():
-            for row in self._whole(pack):
+            for row in self._whole(pack, _numbers(part)):
                 if row["point"] != number:
-                    _write(self.file(row["point"]), encoded(row), "unpacked")
+                    _write(self.file(row["point"]), encoded(row), here().name)
             sync(self._part(part))
             pack.unlink()
         self.file(number).unlink(missing_ok=True)
 
     def pack(self, part: int) -> bool:
-        """Makes a pack of a thousand points, if all of them have a row."""
-        numbers = range(part * OF_A_PACK, (part + 1) * OF_A_PACK)
-        path = self._pack(part)
+        """Makes a pack of a thousand points, if all of them have a row; a row that is damaged goes,
+        so that it is made again."""
+        numbers, path = _numbers(part), self._pack(part)
         if not path.exists():
-            try:
-                content = b"".join(self.file(number).read_bytes() for number in numbers)
-            except FileNotFoundError:
-                return False
-            _write(path, content, f"{os.uname().nodename}-{os.getpid()}")
+            rows = []
+            for number in numbers:
+                try:
+                    rows.append(_only(self.file(number).read_bytes(), number))
+                except FileNotFoundError:
+                    return False
+                except Damaged:
+                    self.file(number).unlink()
+                    return False
+            _write(path, b"".join(map(encoded, rows)), here().name)
             sync(self.folder)
-        packed = path.read_bytes()
-        if [row["point"] for row in decoded(packed)] != list(numbers):
-            raise Damaged(f"{path}: it has not the points {numbers[0]} to {numbers[-1]}")
+        list(self._whole(path, numbers))
         for number in numbers:
             self.file(number).unlink(missing_ok=True)
         return True
+
+
+def _numbers(part: int) -> range:
+    """The points of a pack."""
+    return range(part * OF_A_PACK, (part + 1) * OF_A_PACK)
+
+
+def _only(content: bytes, number: int) -> Row:
+    """The row of a point's own file; raises `Damaged`."""
+    rows = list(decoded(content))
+    if [row["point"] for row in rows] != [number]:
+        raise Damaged("it has not the row that its name says")
+    return rows[0]
 
 
 @dataclass
@@ -181,8 +207,10 @@ class Writer:
         another worker has come to something else."""
         number, content = row["point"], encoded(row)
         there = self.results.read(number)
-        if there is not None:
-            if encoded(there) != content:
+        if there is not None and "failed" in there and "failed" not in row:
+            self.results.remove(number)  # somebody else has had less time, or memory
+        elif there is not None:
+            if not agree(there, row):
                 raise Differs(f"point {number} came to {there} before, and to {row} now")
             self.committed(number)
             return
@@ -215,14 +243,40 @@ class Writer:
         """Gives a row its name, unless another worker was first."""
         target = self.results.file(number)
         try:
-            os.link(temporary, target)
-        except FileExistsError:
-            if target.read_bytes() != temporary.read_bytes():
-                raise Differs(f"{target}: another worker has come to something else") from None
-        except OSError:  # a file system without links
+            try:
+                os.link(temporary, target)
+            except FileExistsError:
+                self._compare(target, temporary)
+            except OSError:  # a file system without links
+                if target.exists():
+                    self._compare(target, temporary)
+                else:
+                    temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _compare(self, target: Path, temporary: Path) -> None:
+        """What another worker has written meanwhile, with ours; one that is damaged is replaced."""
+        ours = next(decoded(temporary.read_bytes()))
+        try:
+            theirs = _only(target.read_bytes(), ours["point"])
+        except Damaged:
             temporary.replace(target)
             return
-        temporary.unlink()
+        if not agree(theirs, ours):
+            raise Differs(f"{target}: another worker has come to something else")
+
+
+def agree(one: Row, other: Row) -> bool:
+    """Whether two rows of a point say the same, in the figures that both have: a plan may want
+    others meanwhile. A failure agrees with everything: it depends on limits."""
+    if "failed" in one or "failed" in other:
+        return bool(one["id"] == other["id"])
+    plain = [
+        {name: value for name, value in row.items() if name != "figures"} for row in (one, other)
+    ]
+    both = one["figures"].keys() & other["figures"].keys()
+    return plain[0] == plain[1] and all(one["figures"][n] == other["figures"][n] for n in both)
 
 
 def _write(path: Path, content: bytes, name: str) -> None:

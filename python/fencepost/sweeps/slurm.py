@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import re
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -115,7 +117,13 @@ def run(*words: str, seconds: float = COMMAND_SECONDS) -> str:
     """What a command of Slurm prints; raises `Unknown` if it fails or does not answer."""
     try:
         done = subprocess.run(
-            words, capture_output=True, text=True, timeout=seconds, check=False, errors="replace"
+            words,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+            errors="replace",
+            env=environment(),
         )
     except subprocess.TimeoutExpired:
         raise Unknown(f"{words[0]}: no answer in {seconds:.0f} s") from None
@@ -125,6 +133,12 @@ def run(*words: str, seconds: float = COMMAND_SECONDS) -> str:
         said = (done.stderr.strip() or done.stdout.strip()).replace("\n", "; ")
         raise Unknown(f"{words[0]}: {said or f'exit code {done.returncode}'}")
     return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """Ours, without what a user has for reading queues: it would hide tasks from us."""
+    hides = ("SQUEUE_", "SCANCEL_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(hides)}
 
 
 def planned(
@@ -155,9 +169,8 @@ def planned(
     if memory is None and megabytes:
         memory = math.ceil(megabytes * MARGIN) + BESIDE_MB
     tasks = [Task(tuple(part)) for part in batches(numbers, per_task)]
-    first = len(known(folder))
-    for number, part in enumerate(batches(tasks, cluster.tasks_max), first):
-        name = f"{job_prefix(folder)}-{number}"
+    for part in batches(tasks, cluster.tasks_max):
+        name = f"{job_prefix(folder)}-{secrets.token_hex(3)}"
         own = Limits(longest, limits.memory_mb)
         yield Array(name, tuple(part), minutes, memory, own)
 
@@ -172,19 +185,32 @@ def submit(folder: Folder, array: Array, request: Request) -> str:
     words = ["sbatch", "--parsable", str(script)]
     try:
         done = subprocess.run(
-            words, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
+            words,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+            errors="replace",
         )
     except subprocess.TimeoutExpired:
         raise Unknown(f"sbatch: no answer in {COMMAND_SECONDS:.0f} s") from None
+    except OSError as error:
+        raise Unknown(f"sbatch: {error.strerror}") from None
     if done.returncode:
         said = done.stderr.strip().replace("\n", "; ").removeprefix("sbatch: ")
         if is_contact(said):
             raise Unknown(f"sbatch: {said}")
-        note(folder, array, "refused")
+        for left in (folder.path / "slurm").glob(f"{array.name}.*"):
+            left.unlink()
         raise Refused(said.removeprefix("error: "))
     job = done.stdout.strip().partition(";")[0]
     note(folder, array, job)
     return job
+
+
+def is_limit(said: str) -> bool:
+    """Whether Slurm would take the job later: a user has had as many as are allowed."""
+    return any(part in said for part in ("Limit", "QOS", "temporarily"))
 
 
 def is_contact(said: str) -> bool:
@@ -224,7 +250,7 @@ def write(folder: Folder, array: Array, request: Request) -> Path:
         "mem": f"{array.memory_mb}M" if array.memory_mb else None,
         "partition": request.partition,
         "cpus-per-task": 1,
-        "output": where / "logs" / "%x-%a.log",
+        "output": '"' + str(where / "logs").replace("%", "%%") + '/%x-%a.log"',
         "open-mode": "append",
         "signal": f"B:TERM@{NOTICE_SECONDS}",
     }
@@ -272,8 +298,13 @@ def queued(folder: Folder) -> dict[str, str]:
 
 def cancel(folder: Folder) -> None:
     """Takes all arrays of this sweep out of the queue; raises `Unknown`."""
-    if every := names(folder):
-        run("scancel", f"--name={every}")
+    if jobs := jobs_of(queued(folder)):
+        run("scancel", *jobs)
+
+
+def jobs_of(queued_tasks: Iterable[str]) -> list[str]:
+    """The jobs of these tasks, each once: 7 of 7_0 and 7_1."""
+    return list(dict.fromkeys(task.partition("_")[0] for task in queued_tasks))
 
 
 def names(folder: Folder) -> str:

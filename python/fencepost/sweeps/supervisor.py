@@ -30,6 +30,7 @@ from fencepost.sweeps.folder import CannotWorkHere
 from fencepost.sweeps.ledger import End
 from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point
+from fencepost.sweeps.worker import CANNOT
 
 LOOK_SECONDS = 0.1
 GRACE_SECONDS = 10.0  # in which a replay has to end that was cancelled
@@ -83,6 +84,7 @@ class Supervisor:
         self._rest = b""
         self._kills = 0
         self._has_begun = False
+        self._at = 0.0  # when the child was started
         self._megabytes = 0.0
         self.started: dict[int, Started] = {}
 
@@ -163,7 +165,7 @@ class Supervisor:
         )
         theirs.close()
         self._kills, self._megabytes = _out_of_memory_kills(), 0.0
-        self._has_begun = False
+        self._has_begun, self._at = False, time.monotonic()
 
     def _say(self, said: dict[str, Any]) -> None:
         assert self._asking is not None
@@ -174,6 +176,8 @@ class Supervisor:
     def _answer(self, said: dict[str, Any]) -> Answer:
         started = self.started.pop(said["number"])
         how, text = said["how"], said.get("text", "")
+        if how == CANNOT:
+            raise CannotWorkHere(text)
         if how == ledger.RETURNED and started.cancelled is not None:
             how, text = ledger.TIME, ""
         if how != ledger.DONE:
@@ -190,6 +194,11 @@ class Supervisor:
     def _overdue(self) -> Iterator[Answer]:
         """Cancels what has had its time; a child that does not obey is killed."""
         now = time.monotonic()
+        if self.started and not self._has_begun and now - self._at > STARTED_SECONDS:
+            raise CannotWorkHere(
+                f"{self._folder}: the process that replays points does not begin within "
+                f"{STARTED_SECONDS:.0f} s"
+            )
         for started in list(self.started.values()):
             limit = started.limits.seconds
             if started.cancelled is None:

@@ -89,6 +89,11 @@ class Table:
         row = next(rows, None)
         for point in self.folder.points():
             if row is not None and row[POINT] == point.number:
+                if row["id"] != point.identity:
+                    raise InputError(
+                        f"{self.folder.path}: the row of point {point.number} is not of the point "
+                        "that `points` has there"
+                    )
                 found = row.get("figures", {})
                 yield {
                     POINT: point.number,

@@ -66,9 +66,13 @@ def read(node: Node) -> Axis:
     written = tuple(scalar_text(one.scalar()) for one in node)
     if not written:
         node.refuse("it has no value")
-    for number, value in enumerate(written):
-        if value in written[:number]:
+    if len(written) > VALUES_MAX:
+        node.refuse(f"it has {len(written):,} values; at most {VALUES_MAX:,} can be")
+    seen: set[str] = set()
+    for value in written:
+        if value in seen:
             node.refuse(f"{value or 'the empty text'} is given twice")
+        seen.add(value)
     return Values(written)
 
 
@@ -91,6 +95,9 @@ def _between(node: Node) -> Between:
     if not {"from", "to"} <= members.keys():
         node.refuse("it needs `from` and `to`")
     low, high = (members[name].number(-1e15, 1e15) for name in ("from", "to"))
+    for name in ("log", "whole"):
+        if name in members and not isinstance(members[name].value, bool):
+            members[name].refuse("it has to be true or false")
     is_log, is_whole = (
         bool(members[name].value) if name in members else False for name in ("log", "whole")
     )

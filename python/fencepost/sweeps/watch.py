@@ -67,7 +67,8 @@ class Watcher:
             self._progress.done, self._progress.new = done, max(done - begun, 0)
             self._progress.failed = len(failures(self.folder))
             self.show(self._progress)
-            if done == self.folder.count:
+            self._progress.count = int(self.folder.said["points"])  # another plan may have more
+            if done >= self._progress.count:
                 return self._progress
             self._check_refusals()
             if self._is_queue_empty():
@@ -141,6 +142,9 @@ class Watcher:
                 try:
                     job = slurm.submit(self.folder, array, request)
                 except slurm.Refused as refused:
+                    if count and slurm.is_limit(str(refused)):
+                        self.say(f"Slurm takes no more at present: {refused}")
+                        return count
                     raise InputError(f"Slurm refuses {array.name}: {refused}") from None
                 self.say(
                     f"{array.name}: job {job}, {len(array.tasks)} tasks of {array.minutes} min"

@@ -23,7 +23,8 @@ class Who:
     @property
     def name(self) -> str:
         """For names of files; no two processes have the same."""
-        return f"{self.host}-{self.boot[:8]}-{self.pid}-{self.started}"
+        namespace = "".join(filter(str.isdigit, self.namespace))
+        return f"{self.host}-{self.boot[:8]}-{namespace}-{self.pid}-{self.started}"
 
     @property
     def document(self) -> dict[str, Any]:

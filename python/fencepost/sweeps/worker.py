@@ -23,11 +23,13 @@ from typing import Any
 from fencepost._core import InputError, InternalError
 from fencepost.sweeps import ledger
 from fencepost.sweeps.compute import Computer
-from fencepost.sweeps.folder import Folder
+from fencepost.sweeps.folder import CannotWorkHere, Folder
 from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point
 
 _PR_SET_PDEATHSIG = 1
+
+CANNOT = "cannot"  # this process cannot replay that point, and another might
 
 
 def main(words: list[str]) -> None:
@@ -51,12 +53,16 @@ def main(words: list[str]) -> None:
             answers.flush()
 
     def work() -> None:
-        while True:
-            point, limits = asked.get()
-            with saying:
-                starts.start(point.number, limits)
-            say({"begun": point.number})
-            say(_answer(computer, point))
+        try:
+            while True:
+                point, limits = asked.get()
+                with saying:
+                    starts.start(point.number, limits)
+                say({"begun": point.number})
+                say(_answer(computer, point))
+        except BaseException as error:  # a full disk, say: nobody would wait for this thread
+            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+            os._exit(1)
 
     workers = [threading.Thread(target=work, daemon=True) for _ in range(threads)]
     for worker in workers:
@@ -76,6 +82,10 @@ def _answer(computer: Computer, point: Point) -> dict[str, Any]:
     begun, cpu_begun = time.monotonic(), time.thread_time()
     try:
         computed = computer.compute(point)
+    except CannotWorkHere as error:
+        return {"number": point.number, "how": CANNOT, "text": str(error)}
+    except OSError as error:
+        return {"number": point.number, "how": ledger.DIED, "text": str(error)}
     except InputError as error:
         return {"number": point.number, "how": ledger.INPUT, "text": str(error)}
     except InternalError as error:
