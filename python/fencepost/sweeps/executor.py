@@ -64,9 +64,10 @@ class Remote:
         """What has come since the last call. Raises `EngineLost` if nothing more will come."""
         done, _ = wait(self._futures, LOOK_SECONDS, FIRST_COMPLETED)
         for future in done:
-            handed = self._futures.pop(future)
-            self.started.pop(handed.point.number)
-            yield _answer(handed, future)
+            handed = self._futures[future]
+            answer = _answer(handed, future)  # if the engine is lost, it is still on its way
+            del self._futures[future], self.started[handed.point.number]
+            yield answer
 
     def close(self) -> None:
         """Takes back what nobody has begun."""
