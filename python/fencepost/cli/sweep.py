@@ -1,6 +1,7 @@
 """`fencepost sweep`: thousands of replays as a folder, here or on a cluster."""
 
 import os
+import shlex
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -236,7 +237,8 @@ def failed(path: FolderArgument) -> None:
     for number in failures(found):
         said = documents.read_json(found.path / "failed" / f"{number}.json")
         at = " ".join(f"{name}={value}" for name, value in said["at"].items())
-        print(f"point {number}: {said['reason']}\n  {at}\n  {said['repeat']}")
+        again = f"fencepost point {shlex.quote(str(path))} {number} --again"  # it may have moved
+        print(f"point {number}: {said['reason']}\n  {at}\n  {again}")
 
 
 @group.command()
