@@ -333,7 +333,8 @@ def _leave(found: Folder, is_cancelled: bool) -> None:
 def table_command(
     path: FolderArgument,
     columns: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="Only these columns (default: all).")
+        str | None,
+        typer.Option(metavar="A,B,…", help="Only these columns (default: all in files)."),
     ] = None,
     baseline: Annotated[
         str | None,
@@ -367,7 +368,8 @@ def table_command(
         outputs.check({"--parquet": parquet_file})
         table.write_parquet(lines, chosen, parquet_file)
     elif csv_file is None:
-        _show(list(lines), chosen)
+        is_brief = columns is None and group_by is None
+        _show(list(lines), table.brief(found) if is_brief else chosen)
     elif str(csv_file) == "-":
         for text in table.csv_text(lines, chosen):
             print(text, end="")

@@ -8,7 +8,7 @@ scheme = ["nopb", "pb", "pb_rf"]
 
 [axes]                                          # keys of the machine, or options of a replay
 "switch.persist_buffer.entries" = "4..64"       # powers of two; or a list: [4, 16, 64]
-"pm.read_ns" = [100, 200, 400]
+"pm.write_ns" = [200, 500, 1000]
 
 # where = ["switch.persist_buffer.entries >= 8"]
 # repetitions = 3                               # with random delays of thread starts

@@ -22,6 +22,7 @@ Line = dict[str, Any]
 POINT, RELIABLE, FAILED = "point", "reliable", "failed"
 SPEEDUP = "speedup"
 RUN_TIME = "simulated_ns"
+BRIEF = (RUN_TIME, "persist.latency_ns.mean")  # what a terminal shows first
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class Table:
         names: dict[str, None] = {}
         for point in self.folder.points():
             names.update(dict.fromkeys(point.coordinates))
-        return list(names)
+        order = ["machine", "record", "scheme", *self.folder.plan.axes]
+        return sorted(names, key=lambda name: order.index(name) if name in order else len(order))
 
     @property
     def figures(self) -> list[str]:
@@ -135,6 +137,21 @@ def chosen(table: Table, asked: Sequence[str] | None) -> list[str]:
         if name not in known:
             raise InputError(f"--columns {name}: {there_is_no('column', name, known)}")
     return list(asked)
+
+
+def brief(table: Table) -> list[str]:
+    """The columns that a terminal has room for: coordinates that differ, and the first figures."""
+    seen: dict[str, set[Any]] = {}
+    for point in table.folder.points():
+        for name, value in point.coordinates.items():
+            values = seen.setdefault(name, set())
+            if len(values) < 2:
+                values.add(value)
+    differ = [name for name in table.coordinates if len(seen[name]) > 1]
+    usual = [name for name in BRIEF if name in table.figures]
+    figures = usual or table.figures[: len(BRIEF)]
+    ratios = [name for name in table.ratios if name == SPEEDUP]
+    return [POINT, *differ, *figures, *ratios, RELIABLE, FAILED]
 
 
 def grouped(lines: Iterable[Line], by: Sequence[str], figures: Sequence[str]) -> Iterator[Line]:
