@@ -19,6 +19,8 @@ from fencepost.sweeps.folder import Folder
 from fencepost.tree import RECORDS
 from installed import FENCEPOST
 
+pytestmark = pytest.mark.slow
+
 PLAN = f"""\
 machine = "pcs-table1"
 record = "{RECORDS / "persist_loops.fencepost"}"
