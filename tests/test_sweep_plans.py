@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from fencepost._core import InputError
-from fencepost.sweeps import example, folder, plan, schema, values
+from fencepost.sweeps import example, figure_paths, folder, plan, schema, values
 from fencepost.sweeps.folder import Folder
 from fencepost.sweeps.point import Point
 from fencepost.sweeps.toml_file import Node
@@ -194,6 +194,12 @@ def test_a_machine_and_what_it_extends_are_in_the_folder(tmp_path: Path) -> None
             f"{START}extract = ['cost.bit']\n",
             "there is no cost `cost.bit`; did you mean `cost.bits`?",
         ),
+        (f"{START}extract = ['simulated_n']\n", "did you mean `simulated_ns`?"),
+        (f"{START}extract = ['persist']\n", "persist is no number of a run"),
+        (f"{START}extract = ['simulated_ns.mean']\n", "nothing is below a number"),
+        (f"{START}extract = ['persist.latency_ns.men']\n", "did you mean `mean`?"),
+        (f"{START}extract = ['mips']\n", "differs between two replays"),
+        (f"{START}extract = []\n", "it has no figure"),
         ("a = [1,\n", "plan.toml:"),
     ],
 )
@@ -249,6 +255,12 @@ def test_the_schema_refuses_what_plans_cannot_say(text: str) -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(Node.parsed(text, "plan.toml").value, schema.schema())
     refused(text)
+
+
+def test_the_usual_figures_are_numbers_of_a_run() -> None:
+    assert [figure_paths.wrong(name) for name in plan.USUAL] == [None] * len(plan.USUAL)
+    for name in ("instructions", "statistics.host0.core0.instructions", "forced_waits"):
+        assert figure_paths.wrong(name) is None
 
 
 def test_a_folder_that_is_no_sweep_is_left_alone(tmp_path: Path) -> None:

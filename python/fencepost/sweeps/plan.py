@@ -16,7 +16,7 @@ from fencepost.commands import IN_PLANS
 from fencepost.documents import read_text
 from fencepost.replay import DECLARED
 from fencepost.runs.axes import PLACEMENT
-from fencepost.sweeps import values
+from fencepost.sweeps import figure_paths, values
 from fencepost.sweeps.constraint import Constraint
 from fencepost.sweeps.toml_file import Node
 
@@ -245,8 +245,11 @@ def _extract(node: Node | None) -> tuple[str, ...]:
             node.refuse(f"{name} is given twice")
         if name in ("point", "reliable", "failed"):
             node.refuse(f"{name} is a column of every table")
-        if name.startswith("cost.") and name not in COST:
-            node.refuse(there_is_no("cost", name, list(COST)))
+        if name.startswith("cost."):
+            if name not in COST:
+                node.refuse(there_is_no("cost", name, list(COST)))
+        elif why := figure_paths.wrong(name):
+            node.refuse(why)
     return names
 
 
