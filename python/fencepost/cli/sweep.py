@@ -1,7 +1,6 @@
 """`fencepost sweep`: thousands of replays as a folder, here or on a cluster."""
 
 import os
-import shlex
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from fencepost.cli.help_text import Commands, Group
 from fencepost.progress import WholeWatch
 from fencepost.runs import executors
 from fencepost.sweeps import example, folder, ledger, plan, probe, slurm, table
-from fencepost.sweeps.driver import Driver, Progress, failures, forget_failure
+from fencepost.sweeps.driver import Driver, Progress, failures, forget_failure, repeat
 from fencepost.sweeps.executor import EngineLost
 from fencepost.sweeps.folder import CannotWorkHere, Folder
 from fencepost.sweeps.watch import LOOK_SECONDS, Watcher
@@ -237,8 +236,7 @@ def failed(path: FolderArgument) -> None:
     for number in failures(found):
         said = documents.read_json(found.path / "failed" / f"{number}.json")
         at = " ".join(f"{name}={value}" for name, value in said["at"].items())
-        again = f"fencepost point {shlex.quote(str(path))} {number} --again"  # it may have moved
-        print(f"point {number}: {said['reason']}\n  {at}\n  {again}")
+        print(f"point {number}: {said['reason']}\n  {at}\n  {repeat(found, number)}")
 
 
 @group.command()

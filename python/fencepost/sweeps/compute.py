@@ -13,7 +13,7 @@ from typing import Any
 
 from fencepost import _core, figures, hardware_cost, reliability
 from fencepost._core import InputError
-from fencepost.documents import FORMAT_VERSION
+from fencepost.documents import FORMAT_VERSION, write_whole
 from fencepost.replay import options, resolved
 from fencepost.runs.axes import Key
 from fencepost.runs.schedule import Schedule, Underway
@@ -22,7 +22,7 @@ from fencepost.schemes import VOLATILE
 from fencepost.sweeps.folder import CannotWorkHere, Folder
 from fencepost.sweeps.plan import Plan
 from fencepost.sweeps.point import Point
-from fencepost.sweeps.rows import Row
+from fencepost.sweeps.rows import OF_A_PACK, Row
 
 REASONS_BYTES_MAX = 512  # of a row, for why it is not reliable
 
@@ -90,11 +90,6 @@ class Computer:
         self._cancelled.add(number)
         if task := self._running.get(number):
             task.cancel()
-
-    def instructions(self, point: Point) -> int:
-        """Of its records as a whole."""
-        said = [json.loads(record.provenance()) for record in self._records(point)]
-        return sum(int(one["instructions"]) for one in said)
 
     def task(self, point: Point) -> Task:
         """Its replay, with its limits."""
@@ -185,9 +180,6 @@ def failed_row(point: Point, kind: str) -> Row:
 
 def keep_document(folder: Folder, number: int, content: bytes) -> Path:
     """Where the whole document of a point is kept."""
-    from fencepost.documents import write_whole
-    from fencepost.sweeps.rows import OF_A_PACK
-
     path = folder.path / "documents" / f"{number // OF_A_PACK:02x}" / f"{number}.json.gz"
     write_whole(path, content)
     return path

@@ -49,13 +49,14 @@ class Progress:
             rate = self.new / seconds
             text += f", {60 * rate:,.0f} a minute"
             if self.done < self.count:
-                text += f", {_duration((self.count - self.done) / rate)} left"
+                text += f", {duration((self.count - self.done) / rate)} left"
         if self.failed:
             text += f", {self.failed:,} failed"
         return text
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """For people: in seconds, minutes or hours."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
@@ -127,7 +128,8 @@ class Driver:
             self._histories = ledger.histories(self.folder.path / "attempts")
         done = bytearray(self.folder.count)
         for number in self.folder.results.done():
-            done[number] = 1
+            if number < len(done):  # rows of a plan that is just growing may be there already
+                done[number] = 1
         self.progress.done = sum(done)
         self.progress.failed = len(failures(self.folder))
         self.watch(self.progress)
@@ -299,7 +301,7 @@ class Driver:
 
 
 def note_failure(folder: Folder, point: Point, end: End) -> None:
-    """Notes why a point has failed, and the command that repeats it."""
+    """Notes why a point has failed."""
     documents.write_json(
         folder.path / "failed" / f"{point.number}.json",
         {
@@ -307,7 +309,6 @@ def note_failure(folder: Folder, point: Point, end: End) -> None:
             "at": dict(point.coordinates),
             "kind": end.how,
             "reason": end.sentence,
-            "repeat": repeat(folder, point),
         },
     )
 
@@ -331,9 +332,9 @@ def reason(folder: Folder, number: int) -> str:
     return str(documents.read_json(folder.path / "failed" / f"{number}.json")["reason"])
 
 
-def repeat(folder: Folder, point: Point) -> str:
-    """The command that runs a point again."""
-    return f"fencepost point {shlex.quote(str(folder.path))} {point.number} --again"
+def repeat(folder: Folder, number: int) -> str:
+    """The command that runs a point again, where the folder is now."""
+    return f"fencepost point {shlex.quote(str(folder.path))} {number} --again"
 
 
 def sweep_debris(folder: Folder) -> None:

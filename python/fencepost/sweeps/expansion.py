@@ -9,12 +9,13 @@ from typing import Any, NoReturn
 
 from fencepost import _core, machines, schemes
 from fencepost._core import InputError
+from fencepost.ask.sensitivity.ranges import typed
 from fencepost.plural import many
 from fencepost.replay import DECLARED, options, resolved
 from fencepost.runs.axes import AXES
 from fencepost.sweeps import values
 from fencepost.sweeps.plan import Plan
-from fencepost.sweeps.point import Point, typed
+from fencepost.sweeps.point import Point
 
 Document = dict[str, Any]
 

@@ -125,10 +125,6 @@ class Folder:
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{self.path / 'points'}:{number + 1}: no point: {error}") from None
 
-    def point(self, number: int) -> Point:
-        """One of them."""
-        return next(self.chosen([number]))
-
     def chosen(self, numbers: list[int]) -> Iterator[Point]:
         """These, in the order of their numbers; raises `InputError` if there is no such point."""
         wanted = sorted(set(numbers))

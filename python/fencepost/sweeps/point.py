@@ -74,17 +74,5 @@ class Point:
         )
 
 
-def typed(written: str) -> Value:
-    """What is written behind `--set KEY=`, as JSON has it."""
-    if written in ("true", "false"):
-        return written == "true"
-    for kind in (int, float):
-        try:
-            return kind(written)
-        except ValueError:
-            pass
-    return written.strip('"')
-
-
 def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

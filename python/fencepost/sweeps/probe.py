@@ -19,7 +19,7 @@ from rich.console import Console
 
 from fencepost import terminal
 from fencepost.plural import many
-from fencepost.sweeps.driver import Driver
+from fencepost.sweeps.driver import Driver, duration
 from fencepost.sweeps.folder import Folder
 from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point, Value
@@ -40,7 +40,6 @@ class Prediction:
     megabytes: float
     row_bytes: float
     total_seconds: float
-    failed: int = 0  # probes that came to nothing
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def replay(folder: Folder, points: Sequence[Point]) -> None:
 def predicted(folder: Folder, probed: Sequence[Probed]) -> Prediction:
     """For all points of the folder, from these."""
     if not probed:
-        return Prediction(1.0, 512.0, 1024.0, float(folder.count), 1)
+        return Prediction(1.0, 512.0, 1024.0, float(folder.count))
     model = Model.fitted([(one.point.coordinates, one.seconds) for one in probed])
     total = sum(model.seconds(point.coordinates) for point in folder.points())
     return Prediction(
@@ -89,7 +88,7 @@ def show(folder: Folder, jobs: int, console: Console) -> None:
     found = predicted(folder, probed)
     size = folder.count * found.row_bytes + (folder.path / "points").stat().st_size
     size += sum(path.stat().st_size for path in (folder.path / "records").iterdir())
-    together = _time(found.total_seconds / jobs)
+    together = duration(found.total_seconds / jobs)
     for line in (
         f"{many(folder.count, 'point')}, {len(probed)} of them probed",
         f"time: {found.seconds:.2f} s a point, {together} with {jobs} at once",
@@ -97,12 +96,6 @@ def show(folder: Folder, jobs: int, console: Console) -> None:
         f"disk: {size / 1e6:,.1f} MB",
     ):
         terminal.print_line(console, line)
-
-
-def _time(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def chosen(folder: Folder, most: int) -> list[Point]:

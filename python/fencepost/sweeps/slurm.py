@@ -115,8 +115,19 @@ def needed() -> None:
 
 def run(*words: str, seconds: float = COMMAND_SECONDS) -> str:
     """What a command of Slurm prints; raises `Unknown` if it fails or does not answer."""
+    done = _done(words, seconds)
+    if done.returncode:
+        said = (done.stderr.strip() or done.stdout.strip()).replace("\n", "; ")
+        raise Unknown(f"{words[0]}: {said or f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def _done(
+    words: Sequence[str], seconds: float = COMMAND_SECONDS
+) -> subprocess.CompletedProcess[str]:
+    """A command of Slurm, ended; raises `Unknown` if it does not answer."""
     try:
-        done = subprocess.run(
+        return subprocess.run(
             words,
             capture_output=True,
             text=True,
@@ -129,10 +140,6 @@ def run(*words: str, seconds: float = COMMAND_SECONDS) -> str:
         raise Unknown(f"{words[0]}: no answer in {seconds:.0f} s") from None
     except OSError as error:
         raise Unknown(f"{words[0]}: {error.strerror}") from None
-    if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).replace("\n", "; ")
-        raise Unknown(f"{words[0]}: {said or f'exit code {done.returncode}'}")
-    return done.stdout
 
 
 def environment() -> dict[str, str]:
@@ -182,20 +189,7 @@ def submit(folder: Folder, array: Array, request: Request) -> str:
     `Refused`, and `Unknown` if nobody knows whether Slurm has it.
     """
     script = write(folder, array, request)
-    words = ["sbatch", "--parsable", str(script)]
-    try:
-        done = subprocess.run(
-            words,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
-            errors="replace",
-        )
-    except subprocess.TimeoutExpired:
-        raise Unknown(f"sbatch: no answer in {COMMAND_SECONDS:.0f} s") from None
-    except OSError as error:
-        raise Unknown(f"sbatch: {error.strerror}") from None
+    done = _done(("sbatch", "--parsable", str(script)))
     if done.returncode:
         said = done.stderr.strip().replace("\n", "; ").removeprefix("sbatch: ")
         if is_contact(said):

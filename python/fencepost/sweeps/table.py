@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from fencepost._core import InputError, there_is_no
+from fencepost.ask.sensitivity.ranges import typed
 from fencepost.sweeps.folder import Folder
-from fencepost.sweeps.point import Value, typed
+from fencepost.sweeps.point import Value
 
 Line = dict[str, Any]
 
@@ -82,9 +83,9 @@ class Table:
         if self.baseline is None:
             yield from self._plain()
             return
-        others = {self._place(line, None): line for line in self._plain() if self._is_base(line)}
+        others = {self._place(line): line for line in self._plain() if self._is_base(line)}
         for line in self._plain():
-            yield line | self._over(line, others.get(self._place(line, None)))
+            yield line | self._over(line, others.get(self._place(line)))
 
     def _plain(self) -> Iterator[Line]:
         rows = self.folder.results.all()
@@ -110,7 +111,7 @@ class Table:
         assert self.baseline is not None
         return bool(line.get(self.baseline.axis) == self.baseline.value)
 
-    def _place(self, line: Line, _: object) -> tuple[tuple[str, Any], ...]:
+    def _place(self, line: Line) -> tuple[tuple[str, Any], ...]:
         """Where a point is in all axes but the baseline's."""
         assert self.baseline is not None
         apart = {POINT, RELIABLE, FAILED, self.baseline.axis, *self.figures}

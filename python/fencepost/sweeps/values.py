@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy
 
 from fencepost._core import InputError
+from fencepost.ask.sensitivity import ranges
 from fencepost.sweeps.toml_file import Node, Scalar
 
 HOW = ("grid", "zip", "random", "latin_hypercube", "sobol")
@@ -82,8 +83,6 @@ def scalar_text(value: Scalar) -> str:
 
 
 def _range(node: Node) -> tuple[str, ...]:
-    from fencepost.ask.sensitivity import ranges
-
     try:
         return ranges.read(f"{node.key}={node.value}").values
     except InputError as error:

@@ -106,3 +106,15 @@ def _is_power_of_two(number: Decimal) -> bool:
 def _written(number: Decimal) -> str:
     """As a machine file would have it: 16, 0.25."""
     return format(number.normalize(), "f")
+
+
+def typed(written: str) -> bool | float | int | str:
+    """What is written behind `--set KEY=`, as JSON has it."""
+    if written in ("true", "false"):
+        return written == "true"
+    for kind in (int, float):
+        try:
+            return kind(written)
+        except ValueError:
+            pass
+    return written.strip('"')

@@ -10,7 +10,7 @@ from typing import Any
 
 from fencepost import _core, figures, hardware_cost, machines, reliability
 from fencepost.ask.sensitivity.knee import Offer, front, knee
-from fencepost.ask.sensitivity.ranges import Sweep
+from fencepost.ask.sensitivity.ranges import Sweep, typed
 from fencepost.runs.axes import Key, baseline_scheme, key_of
 from fencepost.runs.experiment import Plan
 from fencepost.runs.schedule import Watch
@@ -100,7 +100,7 @@ class Study:
         found = {key: by_key[first] for key, first in same.items()}
         provenance = experiment.provenance() | {
             "machines": self.plan.machines,
-            "changes": {sweep.key: list(map(_typed, sweep.values)) for sweep in self.sweeps},
+            "changes": {sweep.key: list(map(typed, sweep.values)) for sweep in self.sweeps},
             "is_grid": self.is_grid,
         }
         groups = [self.sweeps] if self.is_grid else [(sweep,) for sweep in self.sweeps]
@@ -140,7 +140,7 @@ class Study:
             "keys": [sweep.key for sweep in group],
             "points": [
                 {
-                    "values": {key: _typed(value) for key, value in point.values},
+                    "values": {key: typed(value) for key, value in point.values},
                     "schemes": {scheme: entries[point, scheme] for scheme in schemes},
                 }
                 for point in points
@@ -172,18 +172,6 @@ def _without_buffer(machine: Document) -> str:
     """The machine as `nopb` sees it: whatever its persist buffers are, its runs are the same."""
     switch = {key: value for key, value in machine["switch"].items() if key != "persist_buffer"}
     return json.dumps(machine | {"switch": switch}, sort_keys=True)
-
-
-def _typed(value: str) -> bool | float | int | str:
-    """A value as JSON has it."""
-    if value in ("true", "false"):
-        return value == "true"
-    for kind in (int, float):
-        try:
-            return kind(value)
-        except ValueError:
-            pass
-    return value.strip('"')
 
 
 def _entry(run: Document, baseline: Document | None, machine: Document) -> Document:
@@ -238,5 +226,5 @@ def _knee(
     found = None if numbers is None else knee(numbers, times)
     value = None
     if found is not None and numbers is not None:
-        value = _typed(sweep.values[numbers.index(found)])
+        value = typed(sweep.values[numbers.index(found)])
     return {"key": sweep.key, "scheme": scheme, "value": value}
