@@ -214,6 +214,26 @@ def test_mistakes_have_file_line_and_key(text: str, message: str) -> None:
             'scheme = "pb"\n[axes]\n"pm.bank" = [1]\n',
             "plan.toml:5: axes.pm.bank: pm.bank: there is no such key",
         ),
+        (
+            'set = ["pm.banks=2", "pm.bank=1"]\n[axes]\nseed = [1]\n',
+            "plan.toml:3: set: pm.bank: there is no such key",
+        ),
+        (
+            '[axes]\nthreads = ["close", "0,99"]\n',
+            "plan.toml:4: axes.threads: 0,99: there is no core 99",
+        ),
+        ("[axes]\nseed = [1, -1]\n", "plan.toml:4: axes.seed: -1: it has to be at least 0"),
+        ('[axes]\nsample = ["1"]\n', "plan.toml:4: axes.sample: 1: it has to be PERIOD:DETAIL"),
+        ('[axes]\ntransport = ["x"]\n', "plan.toml:4: axes.transport: there is no transport `x`"),
+        (
+            '[axes]\nplacement = ["", "heap=x"]\n',
+            "plan.toml:4: axes.placement: heap=x: there is no memory node `x`",
+        ),
+        ('[axes]\nplacement = ["heap=\'x"]\n', "plan.toml:4: axes.placement: heap='x: No closing"),
+        (
+            '[options]\nseed = 1\n[axes]\npersist = ["x"]\n',
+            "plan.toml:6: axes.persist: x: it has to be program",
+        ),
         ('where = ["pm.bank > 1"]\n', "there is no `pm.bank`"),
         ('where = ["scheme > 1"]\n', "it cannot be worked out"),
         (

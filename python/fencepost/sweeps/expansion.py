@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ from fencepost.runs.axes import AXES
 from fencepost.sweeps import values
 from fencepost.sweeps.plan import Plan
 from fencepost.sweeps.point import Point
+from fencepost.sweeps.toml_file import Node
 
 Document = dict[str, Any]
 
@@ -63,7 +65,10 @@ class Expansion:
         possible = schemes.possible(document)
         for scheme in self.plan.schemes or possible:
             for repetition in range(1, self.plan.repetitions + 1):
-                asked = self._options(at, repetition)
+                try:
+                    asked = self._options(at, repetition)
+                except InputError as error:
+                    self._refuse(str(error), "axes")
                 coordinates = {
                     "machine": machines.name_of(machine),
                     "record": record,
@@ -75,9 +80,9 @@ class Expansion:
                     continue
                 if scheme not in possible:
                     self._refuse(
-                        "scheme",
                         f"{machines.name_of(machine)} cannot run {scheme}: it "
                         "has no switch with a persist buffer",
+                        "scheme",
                     )
                 self._check(machine, record, document, scheme, asked)
                 where, base = self.machine_of[machine], self.plan.sets
@@ -91,7 +96,8 @@ class Expansion:
             if name in AXES:
                 asked = AXES[name].apply(asked, AXES[name].read(value)) if value else asked
             elif name in DECLARED:
-                asked[name] = typed(value) if DECLARED[name].kind is int else value
+                read = typed(value) if DECLARED[name].kind is int else value
+                asked[name] = DECLARED[name].checked(name, read)
         if self.plan.is_repeated:
             asked["seed"] = repetition
         return asked
@@ -104,7 +110,7 @@ class Expansion:
             try:
                 self._machines[key] = machines.resolve(machine, list(sets))
             except InputError as error:
-                self._refuse("axes" if self.plan.axes else "machine", str(error))
+                self._refuse(str(error), "axes", "machine")
         return self._machines[key]
 
     def _check(
@@ -121,8 +127,8 @@ class Expansion:
         records = self.records_of[record]
         if hosts != len(records):
             self._refuse(
-                "record",
                 f"{name} has {many(hosts, 'host')}, and {record} is {many(len(records), 'record')}",
+                "record",
             )
         try:
             read = json.dumps(resolved(options([scheme], **{"pm": None, **asked})))
@@ -130,18 +136,30 @@ class Expansion:
             opened = [self.open_record(one) for one in records]
             _core.Job(name, json.dumps(document), opened, scheme, read, [])
         except InputError as error:
-            self._refuse("options", str(error))
+            self._refuse(str(error), "options", "axes", "machine")
 
-    def _refuse(self, key: str, why: str) -> NoReturn:
-        """Names the member of the table that the core's message is about, where it is about one."""
-        node = self.plan.nodes.get(key)
-        if node is None:
-            raise InputError(why)
-        for name, member in node.table().items() if node.is_table else ():
-            option = f"--{name.replace('_', '-')} "
-            if f"--set {name}=" in why or why.startswith(option):
-                member.refuse(why.removeprefix(option).partition(": ")[2] or why)
-        node.refuse(why)
+    def _refuse(self, why: str, *keys: str) -> NoReturn:
+        """About the value of the plan that the message names, else about the first of these keys
+        that the plan has."""
+        for node, before in self._named():
+            if found := re.search(before, why):
+                node.refuse(why[found.end() :])
+        next(self.plan.nodes[key] for key in keys if key in self.plan.nodes).refuse(why)
+
+    def _named(self) -> Iterator[tuple[Node, str]]:
+        """Values of the plan, and what a message of the core about them begins with (a regular
+        expression)."""
+        nodes = self.plan.nodes
+        for node in nodes.get("set", ()):
+            yield node, re.escape(f"--set {node.text()}: ")
+        for table in ("axes", "options"):
+            for name, node in nodes[table].table().items() if table in nodes else ():
+                if "." in name:
+                    yield node, rf"--set {re.escape(name)}=.*?: "
+                    continue
+                flag = DECLARED[AXES[name].option if name in AXES else name].flag
+                value = "" if table == "axes" else ".*?: "  # of an axis it is one of several
+                yield node, rf"({flag} |\b{name}=){value}|(?=there is no {name} )"
 
 
 _KEPT = 1000  # resolved machines, each some 30 KB
