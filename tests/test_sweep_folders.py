@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from fencepost._core import InputError
-from fencepost.sweeps import ledger, rows
+from fencepost.sweeps import debris, ledger, rows
 from fencepost.sweeps.claims import AGED_SECONDS, Claims
+from fencepost.sweeps.folder import Folder
 from fencepost.sweeps.ledger import DIED, DONE, FAULT, MEMORY, RETURNED, TIME, End, History, Ledger
 from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.rows import OF_A_PACK, Damaged, Differs, Results, Writer
@@ -301,3 +302,20 @@ def test_age_is_by_the_clock_of_the_file_server(
     claimed(tmp_path, Who(**(here().document | {"host": "elsewhere"})))
     monkeypatch.setattr(time, "time", lambda: 1e12)
     assert not Claims(tmp_path).take(3)
+
+
+def test_what_killed_processes_left_goes_once_nobody_can_need_it(tmp_path: Path) -> None:
+    (tmp_path / "claims").mkdir()
+    mine = here()
+    gone = Who(mine.host, mine.boot, mine.namespace, mine.pid, "1")
+    elsewhere = Who("node7.lab", "0123456789", mine.namespace, 1, "1")
+    young = [f".points.{mine.name}", f".0.json.{elsewhere.name}", ".plan.toml.ab_c0123"]
+    users = [".gitignore", ".project.settings"]
+    aged = [f".1.json.{elsewhere.name}", ".sweep.json.ab_c0123"]
+    for name in (f".points.{gone.name}", *young, *users, *aged):
+        (tmp_path / name).touch()
+    old = time.time() - debris.AGED_SECONDS - 60
+    for name in (*users, *aged):
+        os.utime(tmp_path / name, (old, old))
+    debris.sweep(Folder(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {"claims", *young, *users}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import time
 from pathlib import Path
 
 import jsonschema
@@ -14,6 +16,7 @@ from fencepost.sweeps.folder import Folder
 from fencepost.sweeps.point import Point
 from fencepost.sweeps.toml_file import Node
 from fencepost.tree import RECORDS
+from installed import FENCEPOST
 
 RECORD = RECORDS / "persist_loops.fencepost"
 ENTRIES = "switch.persist_buffer.entries"
@@ -136,6 +139,38 @@ def test_a_changed_plan_adds_points_behind_those_that_are_there(tmp_path: Path) 
     assert (grown.path / "points").read_text().startswith(lines)
     assert [point.coordinates["pm.banks"] for point in grown.points()] == [2, 4, 1]
     assert grown.count == 3
+
+
+def test_plans_that_grow_a_folder_at_once_add_their_points_behind_each_other(
+    tmp_path: Path,
+) -> None:
+    made(tmp_path, f'{START}scheme = "pb"\n')
+    for name in ("pm.read_ns", "pm.write_ns", "link.latency_ns"):
+        axes = f'[axes]\n"{name}" = "1..200:1"\n'
+        (tmp_path / f"{name}.toml").write_text(f'{START}scheme = "pb"\n{axes}')
+    both = [
+        subprocess.Popen([FENCEPOST, "sweep", "--prepare", "-o", tmp_path / "s.sweep", file])
+        for file in tmp_path.glob("*.toml")
+    ]
+    assert [process.wait() for process in both] == [0, 0, 0]
+    grown = Folder.opened(tmp_path / "s.sweep")
+    assert grown.count == len((grown.path / "points").read_text().splitlines())
+    assert len({point.identity for point in grown.points()}) == grown.count >= 1 + 3 * 199
+    assert not list((grown.path / "claims").iterdir())
+
+
+def test_a_folder_whose_making_was_killed_leaves_nothing_beside_the_next(tmp_path: Path) -> None:
+    axes = f'[axes]\n"pm.read_ns" = "1..1000:1"\n"{ENTRIES}" = "4..64:1"\n'
+    (tmp_path / "big.toml").write_text(f"{START}{axes}")
+    killed = subprocess.Popen([FENCEPOST, "sweep", "--prepare", "big.toml"], cwd=tmp_path)
+    while not list(tmp_path.glob("*/sweep/.points.*")):
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    (tmp_path / "big.toml").write_text(START)
+    subprocess.run([FENCEPOST, "sweep", "--prepare", "big.toml"], cwd=tmp_path, check=True)
+    assert {path.name for path in tmp_path.iterdir()} == {"big.toml", "big.sweep"}
 
 
 def test_a_record_that_was_made_again_spoils_nothing(tmp_path: Path) -> None:

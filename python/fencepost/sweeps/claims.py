@@ -19,6 +19,7 @@ from fencepost.sweeps.who import Who, here
 
 RENEWED_SECONDS = 20.0
 AGED_SECONDS = 120.0
+GROWTH = -1  # in a point's place: its holder adds points to the folder
 
 
 @dataclass
@@ -52,7 +53,7 @@ class Claims:
             holder, touched = _holder(path), path.stat().st_mtime
         except FileNotFoundError:
             return True
-        return (holder is not None and holder.is_gone) or self._now() - touched > AGED_SECONDS
+        return (holder is not None and holder.is_gone) or self.now() - touched > AGED_SECONDS
 
     def release(self, number: int) -> None:
         """Gives a claim back."""
@@ -84,7 +85,7 @@ class Claims:
     def _file(self, number: int) -> Path:
         return self.folder / str(number)
 
-    def _now(self) -> float:
+    def now(self) -> float:
         """The file server's clock: other machines' may be hours apart from it."""
         probe = self.folder / f".clock-{here().name}"
         probe.touch()

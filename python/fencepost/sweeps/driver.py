@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from fencepost import documents, interruptions
 from fencepost._core import InputError
-from fencepost.sweeps import ledger
+from fencepost.sweeps import debris, ledger
 from fencepost.sweeps.claims import Claims
 from fencepost.sweeps.compute import failed_row, keep_document
 from fencepost.sweeps.folder import CannotWorkHere, Folder
@@ -25,7 +25,7 @@ from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point
 from fencepost.sweeps.rows import Differs, Writer
 from fencepost.sweeps.supervisor import Answer, Supervisor
-from fencepost.sweeps.who import Who, here
+from fencepost.sweeps.who import here
 
 WAIT_SECONDS = 1.0  # between looks at points that others work on
 
@@ -123,7 +123,7 @@ class Driver:
             self._ledger.refuse(str(error))
             self._ledger.close()
             raise
-        sweep_debris(self.folder)
+        debris.sweep(self.folder)
         if not self.is_again:
             self._histories = ledger.histories(self.folder.path / "attempts")
         done = bytearray(self.folder.count)
@@ -335,16 +335,3 @@ def reason(folder: Folder, number: int) -> str:
 def repeat(folder: Folder, number: int) -> str:
     """The command that runs a point again, where the folder is now."""
     return f"fencepost point {shlex.quote(str(folder.path))} {number} --again"
-
-
-def sweep_debris(folder: Folder) -> None:
-    """Removes temporary files of processes of this machine that are known to have ended."""
-    mine = here()
-    ours = mine.name.removesuffix(f"-{mine.pid}-{mine.started}")
-    for path in folder.path.rglob(".*"):
-        before, _, number = path.name.rpartition(f"{ours}-")
-        pid, _, started = number.partition("-")
-        if not (before and pid.isdigit() and path.is_file()):
-            continue
-        if Who(mine.host, mine.boot, mine.namespace, int(pid), started).is_gone:
-            path.unlink(missing_ok=True)

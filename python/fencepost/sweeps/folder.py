@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 import shutil
-import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fencepost import _core, documents, machines
+from fencepost import _core, documents, machines, scratch
 from fencepost._core import InputError
 from fencepost.runs.simulator import simulator
 from fencepost.sweeps import plan as plans
 from fencepost.sweeps import values
-from fencepost.sweeps.claims import Claims
+from fencepost.sweeps.claims import GROWTH, Claims
 from fencepost.sweeps.expansion import Expansion, size
 from fencepost.sweeps.plan import Plan
 from fencepost.sweeps.point import Point
@@ -47,6 +47,8 @@ FOLDERS = (
     "logs",
     "slurm",
 )
+
+WAIT_SECONDS = 0.5  # between looks at another that adds points
 
 Watch = Callable[[int], object]  # called with the number of points that there are so far
 
@@ -197,8 +199,8 @@ def made(plan: Plan, path: Path, watch: Watch = lambda _: None) -> tuple[Folder,
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path}: it is there, and no sweep's folder; choose another by -o")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as temporary:
-        work = Path(temporary) / "sweep"
+    with scratch.made(path.parent) as temporary:
+        work = temporary / "sweep"
         for name in FOLDERS:
             (work / name).mkdir(parents=True)
         inputs = _Inputs(work, {}, {})
@@ -221,15 +223,27 @@ def made(plan: Plan, path: Path, watch: Watch = lambda _: None) -> tuple[Folder,
 
 
 def _grown(folder: Folder, plan: Plan, watch: Watch) -> tuple[Folder, list[str]]:
-    """With the points of a changed plan behind those that are there."""
+    """With the points of a changed plan behind those that are there. Of several plans each waits
+    for the one before it."""
     folder.check_simulator()
-    said = folder.said
-    inputs = _Inputs(folder.path, said["machines"], said["records"])
-    inputs.take(plan)
-    if plan.text != folder.plan_text:
-        known = {point.identity for point in folder.points()}
-        count = _append(folder.path, inputs.expansion(plan), folder.count, known, watch)
-        _say(folder.path, plan, inputs, count, said["made"])
+    claims = folder.claims()
+    while not claims.take(GROWTH):
+        time.sleep(WAIT_SECONDS)
+    try:
+        said = folder.said
+        inputs = _Inputs(folder.path, said["machines"], said["records"])
+        inputs.take(plan)
+        if plan.text != folder.plan_text:
+            known = {point.identity for point in folder.points()}
+
+            def grown(count: int) -> None:
+                claims.renew()
+                watch(count)
+
+            count = _append(folder.path, inputs.expansion(plan), folder.count, known, grown)
+            _say(folder.path, plan, inputs, count, said["made"])
+    finally:
+        claims.release(GROWTH)
     return Folder.opened(folder.path), inputs.warnings
 
 
@@ -238,11 +252,9 @@ def _append(
 ) -> int:
     """Writes points behind the first `count`; gives how many there are then."""
     seen = set(known)
-    points = work / "points"
-    handle, name = tempfile.mkstemp(prefix=".points.", dir=work)
-    temporary = Path(name)
+    points, temporary = work / "points", work / f".points.{here().name}"
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with temporary.open("w", encoding="utf-8") as file:
             if points.exists():
                 # Whoever was killed here before may have left more.
                 with points.open(encoding="utf-8") as before:
@@ -255,9 +267,6 @@ def _append(
                     watch(count)
             file.flush()
             os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         temporary.replace(points)
     finally:
         temporary.unlink(missing_ok=True)
