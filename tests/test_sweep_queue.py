@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from fencepost._core import InputError
 from fencepost.sweeps import slurm
 from fencepost.sweeps.folder import Folder
 from fencepost.sweeps.plan import Limits
@@ -96,6 +98,9 @@ def watched(folder: Folder, commands: Commands, script: str, *options: str) -> s
 def test_a_cluster_says_what_it_allows(commands: Commands) -> None:
     assert Cluster.asked(None) == Cluster(4, 10)
     assert Cluster.asked("long") == Cluster(4, 2880)
+    assert Cluster.asked("long,fast") == Cluster(4, 10)
+    with pytest.raises(InputError, match="--partition long,slow: the cluster has no slow; it has"):
+        Cluster.asked("long,slow")
 
 
 @pytest.mark.parametrize(
@@ -216,6 +221,22 @@ def test_an_interrupt_leaves_or_cancels_as_asked(folder: Folder, commands: Comma
     (folder.path.parent / "asked").unlink()
     watched(folder, commands, runs, "--on-interrupt", "cancel")
     assert cancelled.read_text() == "7\n"
+
+
+def test_jobs_of_the_folder_that_one_was_copied_from_are_left_alone(
+    folder: Folder, commands: Commands
+) -> None:
+    fencepost(folder, "submit", "slurm", "plan.sweep")
+    [name] = [one["name"] for one in slurm.known(folder)]
+    copy = Path(shutil.copytree(folder.path, folder.path.parent / "copy.sweep"))
+    commands.says("squeue", f"echo {name} 7_0 RUNNING")
+    assert slurm.queued(Folder.opened(copy)) == {}
+    done = fencepost(folder, "submit", "slurm", "copy.sweep")
+    assert "copy.sweep is a copy: 1 array in its slurm/" in done.stderr
+    assert len(commands.submitted.read_text().splitlines()) == 2
+    # One that was moved is still itself.
+    shutil.rmtree(copy)
+    assert slurm.queued(Folder.opened(folder.path.rename(copy))) == {"7_0": "RUNNING"}
 
 
 def test_a_worker_that_cannot_work_there_ends_the_watch(folder: Folder, commands: Commands) -> None:

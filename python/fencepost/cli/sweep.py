@@ -35,7 +35,8 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="The fold
 
 
 Partition = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The partition (default: the cluster's).")
+    str | None,
+    typer.Option(metavar="A,B,…", help="The partition, or several (default: the cluster's)."),
 ]
 Minutes = Annotated[
     int | None,

@@ -59,7 +59,7 @@ class Cluster:
     """What the cluster allows."""
 
     tasks_max: int
-    minutes_max: int | None  # of the partition; None: no limit
+    minutes_max: int | None  # of the partition, or the shortest of several; None: no limit
 
     @classmethod
     def asked(cls, partition: str | None) -> Cluster:
@@ -73,14 +73,17 @@ class Cluster:
         for line in text.splitlines():
             fields = dict(word.partition("=")[::2] for word in line.split())
             names[fields.get("PartitionName", "")] = fields
-        if partition is not None and partition not in names:
-            raise InputError(
-                f"--partition {partition}: the cluster has none of that name; it has "
-                f"{', '.join(sorted(names))}"
-            )
-        default = next((one for one in names.values() if one.get("Default") == "YES"), {})
-        chosen = default if partition is None else names[partition]
-        return cls(max(tasks, 1), minutes_of(chosen.get("MaxTime", "UNLIMITED")))
+        default = [name for name, one in names.items() if one.get("Default") == "YES"]
+        chosen = default if partition is None else partition.split(",")
+        for name in chosen:
+            if name not in names:
+                raise InputError(
+                    f"--partition {partition}: the cluster has no {name}; it has "
+                    f"{', '.join(sorted(names))}"
+                )
+        limits = (minutes_of(names[name].get("MaxTime", "UNLIMITED")) for name in chosen)
+        known = [minutes for minutes in limits if minutes is not None]
+        return cls(max(tasks, 1), min(known, default=None))
 
 
 @dataclass(frozen=True)
@@ -218,6 +221,8 @@ def is_contact(said: str) -> bool:
 def note(folder: Folder, array: Array, job: str | None) -> None:
     """Writes down what is known of an array: its job's number, `refused`, or nothing yet."""
     said = {
+        "folder": str(folder.path.resolve()),
+        "inode": folder.path.stat().st_ino,
         "name": array.name,
         "job": job,
         "points": [task.words for task in array.tasks],
@@ -228,8 +233,24 @@ def note(folder: Folder, array: Array, job: str | None) -> None:
 
 
 def known(folder: Folder) -> list[dict[str, Any]]:
-    """All arrays that were ever to be submitted."""
+    """All arrays that were ever to be submitted, of this folder."""
+    return [one for one in _notes(folder) if _is_of(folder, one)]
+
+
+def copied(folder: Folder) -> list[str]:
+    """Names of arrays that came with a copy of the folder: they are the other's."""
+    return [one["name"] for one in _notes(folder) if not _is_of(folder, one)]
+
+
+def _notes(folder: Folder) -> list[dict[str, Any]]:
     return [documents.read_json(path) for path in sorted((folder.path / "slurm").glob("*.json"))]
+
+
+def _is_of(folder: Folder, noted: dict[str, Any]) -> bool:
+    """By its path, or its inode: a folder that was moved, or has other paths on other hosts, has
+    one of them still; a copy has neither."""
+    is_there = str(folder.path.resolve()) == noted["folder"]
+    return is_there or folder.path.stat().st_ino == noted["inode"]
 
 
 def write(folder: Folder, array: Array, request: Request) -> Path:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from fencepost._core import InputError
+from fencepost.plural import many
 from fencepost.sweeps import ledger, probe, slurm
 from fencepost.sweeps.compute import failed_row
 from fencepost.sweeps.driver import Progress, failures, note_failure
@@ -45,6 +46,11 @@ class Watcher:
     def __post_init__(self) -> None:
         self._progress = Progress(self.folder.count)
         self._refused = len(ledger.refusals(self.folder.path / "attempts"))  # what is mended since
+        if others := slurm.copied(self.folder):
+            self.say(
+                f"{self.folder.path} is a copy: {many(len(others), 'array')} in its slurm/ are of "
+                "the folder that it was copied from, and left alone"
+            )
 
     def submit(self) -> int:
         """Submits arrays for what has no row and is in no queue; gives how many. Raises
