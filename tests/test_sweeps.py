@@ -359,7 +359,7 @@ def test_points_go_through_any_executor(
         "def made():\n"
         "    return ProcessPoolExecutor(2, mp_context=get_context('spawn'))\n"
     )
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setenv("FENCEPOST_EXECUTOR", "pool:made")
     (tmp_path / "plan.toml").write_text(PLAN)
     fencepost("sweep", "-q", "plan.toml", check=True)

@@ -36,7 +36,7 @@ FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="The fold
 
 Partition = Annotated[
     str | None,
-    typer.Option(metavar="A,B,…", help="The partition, or several (default: the cluster's)."),
+    typer.Option(metavar="A,B,…", help="The partition, or some (default: the cluster's)."),
 ]
 Minutes = Annotated[
     int | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ class Computed:
     """A row, and what stands apart from it because it differs between two replays."""
 
     row: Row
-    times: Document  # `host_seconds`, `mips`
+    times: Document  # `host_seconds`, `mips`, `seconds` and `cpu_seconds` of the point
     document: bytes | None = None  # the whole result, compressed, where the plan keeps it
 
 
@@ -61,6 +62,7 @@ class Computer:
     def compute(self, point: Point) -> Computed:
         """Raises `InputError` and `InternalError` for what would come of it every time, and
         KeyboardInterrupt if it was cancelled."""
+        begun, cpu_begun = time.monotonic(), time.thread_time()
         plan = self.folder.plan
         task = self.task(point)
         reference = self._reference(point, task) if task.replay.is_limited else None
@@ -83,7 +85,10 @@ class Computer:
         document = None
         if plan.keep == "full":
             document = self._document(point, task, run)
-        return Computed(row_of(point, run, task.replay.machine, plan), times, document)
+        row = row_of(point, run, task.replay.machine, plan)
+        times["seconds"] = time.monotonic() - begun
+        times["cpu_seconds"] = time.thread_time() - cpu_begun
+        return Computed(row, times, document)
 
     def cancel(self, number: int) -> None:
         """Ends the replay of a point soon, or keeps it from beginning."""

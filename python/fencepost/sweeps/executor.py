@@ -83,12 +83,9 @@ class EngineLost(Exception):
 
 def computed(folder: str, number: int, line: str) -> Computed:
     """What a worker does with a point."""
-    begun, cpu_begun = time.monotonic(), time.thread_time()
     found = _computer(folder).compute(Point.of_line(number, line))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    seconds, cpu = time.monotonic() - begun, time.thread_time() - cpu_begun
-    took = {"seconds": seconds, "cpu_seconds": cpu, "peak_mb": peak}
-    return replace(found, times=found.times | took)
+    return replace(found, times=found.times | {"peak_mb": peak})
 
 
 @lru_cache(maxsize=4)

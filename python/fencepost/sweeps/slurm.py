@@ -250,7 +250,7 @@ def _is_of(folder: Folder, noted: dict[str, Any]) -> bool:
     """By its path, or its inode: a folder that was moved, or has other paths on other hosts, has
     one of them still; a copy has neither."""
     is_there = str(folder.path.resolve()) == noted["folder"]
-    return is_there or folder.path.stat().st_ino == noted["inode"]
+    return is_there or bool(folder.path.stat().st_ino == noted["inode"])
 
 
 def write(folder: Folder, array: Array, request: Request) -> Path:

@@ -16,7 +16,6 @@ import resource
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +78,6 @@ def main(words: list[str]) -> None:
 
 def _answer(computer: Computer, point: Point) -> dict[str, Any]:
     """What came of a point."""
-    begun, cpu_begun = time.monotonic(), time.thread_time()
     try:
         computed = computer.compute(point)
     except CannotWorkHere as error:
@@ -99,11 +97,7 @@ def _answer(computer: Computer, point: Point) -> dict[str, Any]:
         "number": point.number,
         "how": ledger.DONE,
         "row": computed.row,
-        "times": computed.times
-        | {
-            "seconds": time.monotonic() - begun,
-            "cpu_seconds": time.thread_time() - cpu_begun,
-        },
+        "times": computed.times,
         "document": None if document is None else base64.b64encode(document).decode(),
     }
 
