@@ -296,6 +296,12 @@ def test_a_claim_that_nobody_touches_ages(tmp_path: Path) -> None:
     assert Claims(tmp_path).take(3)
 
 
+def test_claims_are_seen_in_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
+    claimed(tmp_path, here())
+    tmp_path.chmod(0o555)
+    assert list(Claims(tmp_path).running()) == [(3, here())]
+
+
 def test_age_is_by_the_clock_of_the_file_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
