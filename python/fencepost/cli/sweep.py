@@ -1,5 +1,6 @@
 """`fencepost sweep`: thousands of replays as a folder, here or on a cluster."""
 
+import itertools
 import os
 from collections.abc import Iterator
 from concurrent.futures import Executor
@@ -368,7 +369,7 @@ def table_command(
         table.write_parquet(lines, chosen, parquet_file)
     elif csv_file is None:
         is_brief = columns is None and group_by is None
-        _show(list(lines), table.brief(found) if is_brief else chosen)
+        _show(iter(lines), table.brief(found) if is_brief else chosen)
     elif str(csv_file) == "-":
         for text in table.csv_text(lines, chosen):
             print(text, end="")
@@ -381,13 +382,12 @@ def _names(listed: str | None) -> list[str] | None:
     return None if listed is None else [name.strip() for name in listed.split(",") if name.strip()]
 
 
-def _show(lines: list[dict[str, Any]], columns: list[str]) -> None:
+def _show(lines: Iterator[table.Line], columns: list[str]) -> None:
     grid = Grid(*columns, box=None)
-    for line in lines[:ROWS_SHOWN]:
+    for line in itertools.islice(lines, ROWS_SHOWN):
         grid.add_row(*(_cell(line.get(name)) for name in columns))
     terminal.print_table_or_entries(console.output(), grid)
-    if len(lines) > ROWS_SHOWN:
-        more = len(lines) - ROWS_SHOWN
+    if more := sum(1 for _ in lines):
         console.messages().print(f"and {more:,} more; all of them: --csv FILE", highlight=False)
 
 

@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Table:
     folder: Folder
     baseline: Baseline | None = None
 
-    @property
+    @cached_property
     def coordinates(self) -> list[str]:
         """Names of the columns that say where a point is, of all plans that the folder had."""
         names: dict[str, None] = {}
