@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -384,6 +385,41 @@ def test_whole_documents_are_kept_where_the_plan_says_so(
     kept = tmp_path / "plan.sweep" / "documents" / "00" / "3.json.gz"
     (tmp_path / "3.json").write_bytes(gzip.decompress(kept.read_bytes()))
     assert fencepost("report", "3.json").returncode == 0
+
+
+# The command ends by SIGXFSZ, as others do; Python ignores it.
+WITH_SHORT_FILES = """
+import resource, sys
+import fencepost as fp
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), int(sys.argv[1])))
+print(fp.sweep("plan.sweep").failed)
+"""
+
+
+@pytest.mark.parametrize(
+    "size, expected",
+    [
+        (4500, r"\{0: 'its row cannot be written: File too large', 1: .*, 2: .*\}"),
+        (4000, r"InputError: plan\.sweep: File too large"),
+    ],
+)
+def test_a_row_that_cannot_be_written_is_a_failure_of_its_point_unless_none_can(
+    tmp_path: Path, fencepost: Fencepost, size: int, expected: str
+) -> None:
+    """A whole document has more bytes than either, a row fewer than both."""
+    text = f'machine = "pcs-table1"\nrecord = "{RECORD}"\nscheme = ["nopb", "pb", "pb_rf"]\n'
+    (tmp_path / "plan.toml").write_text(f'keep = "full"\n{text}')
+    fencepost("sweep", "--prepare", "plan.toml", check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", WITH_SHORT_FILES, str(size)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert re.search(expected, done.stdout + done.stderr), done.stderr
+    # With room it goes on.
+    fencepost("sweep", "-q", "--retry-failed", "plan.sweep", check=True)
 
 
 def test_init_writes_a_plan_that_runs(tmp_path: Path, fencepost: Fencepost) -> None:

@@ -9,21 +9,22 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from fencepost import _core, figures, hardware_cost, reliability
 from fencepost._core import InputError
-from fencepost.documents import FORMAT_VERSION, write_whole
+from fencepost.documents import FORMAT_VERSION
 from fencepost.replay import options, resolved
 from fencepost.runs.axes import Key
 from fencepost.runs.schedule import Schedule, Underway
 from fencepost.runs.task import Task
 from fencepost.schemes import VOLATILE
+from fencepost.sweeps import rows
 from fencepost.sweeps.folder import CannotWorkHere, Folder
 from fencepost.sweeps.plan import Plan
 from fencepost.sweeps.point import Point
 from fencepost.sweeps.rows import OF_A_PACK, Row
+from fencepost.sweeps.who import here
 
 REASONS_BYTES_MAX = 512  # of a row, for why it is not reliable
 
@@ -183,8 +184,7 @@ def failed_row(point: Point, kind: str) -> Row:
     return {"point": point.number, "id": point.identity, "failed": kind}
 
 
-def keep_document(folder: Folder, number: int, content: bytes) -> Path:
-    """Where the whole document of a point is kept."""
+def keep_document(folder: Folder, number: int, content: bytes) -> None:
+    """Keeps the whole document of a point; raises `OSError`."""
     path = folder.path / "documents" / f"{number // OF_A_PACK:02x}" / f"{number}.json.gz"
-    write_whole(path, content)
-    return path
+    rows.write(path, content, here().name)

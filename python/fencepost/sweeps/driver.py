@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from fencepost import documents, interruptions
@@ -23,7 +23,7 @@ from fencepost.sweeps.folder import CannotWorkHere, Folder
 from fencepost.sweeps.ledger import End, History, Ledger, Verdict
 from fencepost.sweeps.plan import Limits
 from fencepost.sweeps.point import Point
-from fencepost.sweeps.rows import Differs, Writer
+from fencepost.sweeps.rows import Differs, Row, Writer
 from fencepost.sweeps.supervisor import Answer, Supervisor
 from fencepost.sweeps.who import here
 
@@ -254,22 +254,37 @@ class Driver:
             self.watch(self.progress)
 
     def _take(self, answer: Answer) -> None:
-        number, end = answer.point.number, answer.end
+        number = answer.point.number
+        end = answer.end if answer.row is None else self._kept(answer, answer.row)
         if end is not None:
             self._ledger.end(number, end)
-        if answer.row is not None:
-            (self.folder.path / "failed" / f"{number}.json").unlink(missing_ok=True)
-            if answer.document is not None:
-                keep_document(self.folder, number, answer.document)
-            with self._times.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"point": number, **answer.times}) + "\n")
-            self._writer.write(answer.row)
-            return
+            if end.how == ledger.DONE:
+                return
         self._claims.release(number)
         if end is not None and end.how != ledger.RETURNED:
             self._tried.add(number)
             self._histories.setdefault(number, History()).ends.append(end)
         self._died.append(answer.point)
+
+    def _kept(self, answer: Answer, row: Row) -> End:
+        """Writes what came of a point. That it cannot be written is a failure of the point, unless
+        nothing can: then nothing goes on, and `OSError` is raised."""
+        number = answer.point.number
+        assert answer.end is not None
+        try:
+            (self.folder.path / "failed" / f"{number}.json").unlink(missing_ok=True)
+            if answer.document is not None:
+                keep_document(self.folder, number, answer.document)
+            with self._times.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"point": number, **answer.times}) + "\n")
+            self._writer.write(row)
+        except OSError as error:
+            if not self._writer.has_room:
+                self._ledger.end(number, End(ledger.RETURNED))
+                raise
+            text = f"its row cannot be written: {error.strerror or error}"
+            return replace(answer.end, how=ledger.DISK, text=text)
+        return answer.end
 
     def _commit(self) -> None:
         with interruptions.held():

@@ -11,7 +11,7 @@ from fencepost.documents import read_json
 from fencepost.plural import many
 from fencepost.sweeps.columns import Columns, shown
 from fencepost.sweeps.folder import Folder
-from fencepost.sweeps.ledger import DIED, FAULT, INPUT, MEMORY, TIME
+from fencepost.sweeps.ledger import DIED, DISK, FAULT, INPUT, MEMORY, TIME
 from fencepost.sweeps.sensitivity import SHOWN, Effect
 from fencepost.sweeps.table import RUN_TIME, SPEEDUP, Baseline
 
@@ -22,6 +22,7 @@ KINDS = {
     DIED: "died",
     TIME: "took too long",
     MEMORY: "needed too much memory",
+    DISK: "could not be written",
     FAULT: "ended with a fault of the simulator",
     INPUT: "could not be replayed",
 }

@@ -29,11 +29,11 @@ RETURNED = "returned"  # interrupted, drained, or killed together with whoever w
 DIED = "died"
 TIME = "time"
 MEMORY = "memory"
-DEATHS = (DIED, TIME, MEMORY)
+DISK = "disk"  # its row could not be written
+DEATHS = (DIED, TIME, MEMORY, DISK)
 # What comes the same way whenever it is tried again.
 FAULT = "fault"  # of the simulator
 INPUT = "input"
-KINDS = (*DEATHS, FAULT, INPUT)  # of failed points
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ class Results:
         if (pack := self._pack(part)).exists():
             for row in self._whole(pack, _numbers(part)):
                 if row["point"] != number:
-                    _write(self.file(row["point"]), encoded(row), here().name)
+                    write(self.file(row["point"]), encoded(row), here().name)
             sync(self._part(part))
             pack.unlink()
         self.file(number).unlink(missing_ok=True)
@@ -171,7 +171,7 @@ class Results:
                 except Damaged:
                     self.file(number).unlink()
                     return False
-            _write(path, b"".join(map(encoded, rows)), here().name)
+            write(path, b"".join(map(encoded, rows)), here().name)
             sync(self.folder)
         list(self._whole(path, numbers))
         for number in numbers:
@@ -218,8 +218,15 @@ class Writer:
         if not self._pending:
             self._since = time.monotonic()
         self._pending[number] = _temporary(target, content, self.name)
-        if self.is_due:
-            self.commit()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a row can be written at present, as long as rows can be."""
+        try:
+            _temporary(self.results.folder / "room", bytes(ROW_BYTES_MAX), self.name).unlink()
+        except OSError:
+            return False
+        return True
 
     @property
     def is_due(self) -> bool:
@@ -279,7 +286,8 @@ def agree(one: Row, other: Row) -> bool:
     return plain[0] == plain[1] and all(one["figures"][n] == other["figures"][n] for n in both)
 
 
-def _write(path: Path, content: bytes, name: str) -> None:
+def write(path: Path, content: bytes, name: str) -> None:
+    """Writes a file whole; raises `OSError`. `name` is the writer's, among all."""
     _temporary(path, content, name).replace(path)
 
 
