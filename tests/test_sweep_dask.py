@@ -1,8 +1,9 @@
-"""Sweeps on a Dask cluster of this machine, whose workers and scheduler die."""
+"""Replays on a Dask cluster of this machine, whose workers and scheduler die."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -21,9 +22,10 @@ from installed import FENCEPOST
 
 pytestmark = pytest.mark.slow
 
+RECORD = RECORDS / "persist_loops.fencepost"
 PLAN = f"""\
 machine = "pcs-table1"
-record = "{RECORDS / "persist_loops.fencepost"}"
+record = "{RECORD}"
 scheme = ["nopb", "pb"]
 [axes]
 "switch.persist_buffer.entries" = "4..33:1"
@@ -51,15 +53,26 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        wait_until(self._file.exists)
-        import json
-
-        address = json.loads(self._file.read_text())["address"]
         return {
             **os.environ,
             "FENCEPOST_EXECUTOR": "fencepost.runs.dask:executor",
-            "DASK_SCHEDULER_ADDRESS": address,
+            "DASK_SCHEDULER_ADDRESS": self._address,
         }
+
+    @property
+    def has_worked(self) -> bool:
+        """Whether it has been given anything."""
+        from distributed import Client
+
+        with Client(self._address, set_as_default=False) as client:
+            return bool(
+                client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.task_prefixes)
+            )
+
+    @property
+    def _address(self) -> str:
+        wait_until(self._file.exists)
+        return str(json.loads(self._file.read_text())["address"])
 
     def close(self) -> None:
         for process in (*self._workers, self.scheduler):
@@ -79,6 +92,13 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     running.add_worker()
     yield running
     running.close()
+
+
+def without_host_times(node: Any) -> Any:
+    if isinstance(node, dict):
+        names = node.keys() - {"host_seconds", "mips"}
+        return {name: without_host_times(node[name]) for name in names}
+    return [without_host_times(one) for one in node] if isinstance(node, list) else node
 
 
 def wait_until(holds: Callable[[], Any]) -> None:
@@ -102,6 +122,28 @@ def started(folder: Path, cluster: Cluster) -> subprocess.Popen[str]:
 
 def rows(folder: Path) -> int:
     return sum(1 for _ in Folder.opened(folder / "plan.sweep").results.done())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", "pcs-table1", RECORD],
+        ["whatif", "pcs-table1", RECORD, "switch.persist_buffer.entries=4..16"],
+    ],
+)
+def test_other_commands_give_there_what_they_give_here(
+    cluster: Cluster, tmp_path: Path, words: list[object]
+) -> None:
+    found = []
+    for name, environment in (("here", dict(os.environ)), ("there", cluster.environment)):
+        folder = tmp_path / name
+        folder.mkdir()
+        command = [FENCEPOST, *words, "--json", "result.json", "-q"]
+        subprocess.run(command, cwd=folder, env=environment, check=True)
+        document = json.loads((folder / "result.json").read_text())
+        found.append(without_host_times(document))
+    assert found[0] == found[1]
+    assert cluster.has_worked
 
 
 def test_a_sweep_survives_a_worker(cluster: Cluster, tmp_path: Path) -> None:

@@ -351,8 +351,16 @@ def test_a_full_disk_ends_the_sweep_with_a_line(tmp_path: Path) -> None:
     assert len(said.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "named",
+    ["pool:made", pytest.param("executorlib:SingleNodeExecutor", marks=pytest.mark.slow)],
+)
 def test_points_go_through_any_executor(
-    undisturbed: Path, tmp_path: Path, fencepost: Fencepost, monkeypatch: pytest.MonkeyPatch
+    named: str,
+    undisturbed: Path,
+    tmp_path: Path,
+    fencepost: Fencepost,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "pool.py").write_text(
         "from concurrent.futures import ProcessPoolExecutor\n"
@@ -361,7 +369,7 @@ def test_points_go_through_any_executor(
         "    return ProcessPoolExecutor(2, mp_context=get_context('spawn'))\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    monkeypatch.setenv("FENCEPOST_EXECUTOR", "pool:made")
+    monkeypatch.setenv("FENCEPOST_EXECUTOR", named)
     (tmp_path / "plan.toml").write_text(PLAN)
     fencepost("sweep", "-q", "plan.toml", check=True)
     assert content(tmp_path / "plan.sweep") == content(undisturbed)
