@@ -240,6 +240,8 @@ def test_jobs_of_the_folder_that_one_was_copied_from_are_left_alone(
 
 
 def test_a_worker_that_cannot_work_there_ends_the_watch(folder: Folder, commands: Commands) -> None:
+    before = '{"refused": "mended since", "host": "elsewhere", "task": ""}\n'
+    (folder.path / "attempts" / "~.jsonl").write_text(before)  # behind all others
     [record] = (folder.path / "records").iterdir()
     commands.says("sbatch", f"rm -f '{record}'; '{FENCEPOST}' point plan.sweep 1 >&2; echo 7")
     done = fencepost(folder, "watch", "plan.sweep", "--every", "0.5", "-q")

@@ -133,7 +133,8 @@ class Ledger:
 
     def refuse(self, why: str) -> None:
         """Notes that this process cannot work in the folder at all."""
-        self._append({"refused": why, "host": here().host, "task": self._task})
+        at = round(time.time(), 3)
+        self._append({"refused": why, "host": here().host, "task": self._task, "at": at})
 
     def _append(self, line: Mapping[str, Any]) -> None:
         if self._file is None:

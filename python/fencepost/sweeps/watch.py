@@ -45,7 +45,7 @@ class Watcher:
 
     def __post_init__(self) -> None:
         self._progress = Progress(self.folder.count)
-        self._refused = len(ledger.refusals(self.folder.path / "attempts"))  # what is mended since
+        self._refused = ledger.refusals(self.folder.path / "attempts")  # what is mended since
         if others := slurm.copied(self.folder):
             self.say(
                 f"{self.folder.path} is a copy: {many(len(others), 'array')} in its slurm/ are of "
@@ -109,8 +109,9 @@ class Watcher:
             self.say(f"{unknown}; what runs is unknown, and nothing is submitted until it answers")
 
     def _check_refusals(self) -> None:
-        for refusal in ledger.refusals(self.folder.path / "attempts")[self._refused :]:
-            raise CannotWorkHere(f"{refusal['host']}: {refusal['refused']}")
+        for refusal in ledger.refusals(self.folder.path / "attempts"):
+            if refusal not in self._refused:
+                raise CannotWorkHere(f"{refusal['host']}: {refusal['refused']}")
 
     def _check_idle(self, done: int) -> None:
         """Arrays that end without a trace would be submitted for ever."""
