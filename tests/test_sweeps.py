@@ -224,10 +224,13 @@ def test_two_drivers_share_a_folder(undisturbed: Path, tmp_path: Path) -> None:
 
 
 def test_a_point_that_kills_its_process_has_failed_after_two_attempts(
-    undisturbed: Path, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """Its neighbours are suspected once, and cleared."""
-    (tmp_path / "plan.toml").write_text(PLAN)
+    # A replay has to be seen here before it is over.
+    (tmp_path / "plan.toml").write_text(PLAN.replace("30000", "150000"))
+    command = [FENCEPOST, "sweep", "-q", "plan.toml", "-o", "undisturbed"]
+    subprocess.run(command, cwd=tmp_path, check=True)
     process = started(tmp_path, "sweep", "-q", "plan.toml")
     folder = tmp_path / "plan.sweep"
     while process.poll() is None:
@@ -247,7 +250,9 @@ def test_a_point_that_kills_its_process_has_failed_after_two_attempts(
     assert all(len(of.ends) <= 1 for number, of in deaths.items() if number != 5)
     others = {name: row for name, row in content(folder).items() if not name.endswith("/5.json")}
     expected = {
-        name: row for name, row in content(undisturbed).items() if not name.endswith("/5.json")
+        name: row
+        for name, row in content(tmp_path / "undisturbed").items()
+        if not name.endswith("/5.json")
     }
     assert others == expected
 
