@@ -56,7 +56,6 @@ def sweep(
         if isinstance(came_to, str):
             row["failed"] = came_to
             noted = {"point": number, "at": whole, "kind": came_to, "reason": "died at once"}
-            noted["repeat"] = f"fencepost point s {number} --again"
             (folder / "failed" / f"{number}.json").write_text(json.dumps(noted))
         else:
             row |= {"reliable": True, "figures": came_to} | more
@@ -407,7 +406,7 @@ def test_report_says_which_points_failed_and_which_are_not_reliable(tmp_path: Pa
     folder = sweep(tmp_path / "s", found, reliable=False, because="a wait was forced")
     text = " ".join(Page(page.html(Table(folder), None)).text)
     assert "Failed: 1 point died" in text
-    assert "fencepost point s 1 --again" in text
+    assert f"fencepost point {folder.path} 1 --again" in text
     assert "1 point is not reliable, and in no chart" in text
     assert "A wait was forced (point 0)" in text
     assert "1 point has no row yet." in text

@@ -10,6 +10,7 @@ import numpy
 from fencepost.documents import read_json
 from fencepost.plural import many
 from fencepost.sweeps.columns import Columns, shown
+from fencepost.sweeps.driver import repeat
 from fencepost.sweeps.folder import Folder
 from fencepost.sweeps.ledger import DIED, DISK, FAULT, INPUT, MEMORY, TIME
 from fencepost.sweeps.sensitivity import SHOWN, Effect
@@ -78,7 +79,11 @@ def failed(folder: Folder) -> list[dict[str, Any]]:
     files = (folder.path / "failed").glob("[0-9]*.json")
     first = sorted(files, key=lambda path: int(path.stem))[:REASONS_MAX]
     return [
-        said | {"where": " ".join(f"{name}={shown(value)}" for name, value in said["at"].items())}
+        said
+        | {
+            "where": " ".join(f"{name}={shown(value)}" for name, value in said["at"].items()),
+            "repeat": repeat(folder, said["point"]),
+        }
         for said in map(read_json, first)
     ]
 
