@@ -203,6 +203,20 @@ def test_arrays_that_end_without_a_start_are_not_submitted_for_ever(
     assert len(commands.submitted.read_text().splitlines()) == 3
 
 
+def test_points_that_are_added_during_a_watch_are_submitted_too(
+    folder: Folder, commands: Commands
+) -> None:
+    above = folder.path.parent
+    (above / "wider.toml").write_text(folder.plan_text.replace("4..13:1", "4..15:1"))
+    grow = f"'{FENCEPOST}' sweep --prepare -o plan.sweep wider.toml"
+    work = f"'{FENCEPOST}' point -q plan.sweep $(cat plan.sweep/slurm/*.points)"
+    commands.says("sbatch", f"echo $* >>'{commands.submitted}'; ({grow}; {work}) >&2; echo 7")
+    done = fencepost(folder, "watch", "plan.sweep", "--every", "0.5", "-q")
+    assert done.returncode == 0, done.stderr
+    assert "12 of 12 points" in done.stdout
+    assert len(commands.submitted.read_text().splitlines()) == 2
+
+
 def test_a_refused_array_is_one_line(folder: Folder, commands: Commands) -> None:
     commands.says("sbatch", "echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2; exit 1")
     done = fencepost(folder, "submit", "slurm", "plan.sweep")

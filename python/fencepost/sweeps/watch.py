@@ -73,7 +73,8 @@ class Watcher:
             self._progress.done, self._progress.new = done, max(done - begun, 0)
             self._progress.failed = len(failures(self.folder))
             self.show(self._progress)
-            self._progress.count = int(self.folder.said["points"])  # another plan may have more
+            self.folder = Folder.opened(self.folder.path)  # another plan may have added points
+            self._progress.count = self.folder.count
             if done >= self._progress.count:
                 return self._progress
             self._check_refusals()
