@@ -276,7 +276,7 @@ def test_mistakes_have_file_line_and_key(text: str, message: str) -> None:
             "plan.toml:4: options.persist: it has to be program, sync or",
         ),
         ('[options]\nplace = ["heap=nowhere"]\n', "nowhere"),
-        ('where = ["pm.banks < 0"]\n', "the plan has no points"),
+        ('where = ["pm.banks < 0"]\n', "plan.toml:3: where: the plan has no points"),
     ],
 )
 def test_mistakes_that_only_machines_tell_leave_no_folder(
@@ -286,6 +286,50 @@ def test_mistakes_that_only_machines_tell_leave_no_folder(
         made(tmp_path, START + more)
     assert message in str(error.value)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "machine, record, message",
+    [
+        ("pcs-tabel1", str(RECORD), "plan.toml:1: machine: there is no machine `pcs-tabel1`"),
+        ("mine.toml", str(RECORD), "plan.toml:1: machine: mine.toml: cannot be read"),
+        ("pcs-table1", "a.fencepost", "plan.toml:3: record: a.fencepost: cannot be read"),
+        ("pcs-table1", __file__, f"plan.toml:3: record: {__file__}: this is not a record"),
+    ],
+)
+def test_inputs_that_are_not_there_leave_no_folder(
+    tmp_path: Path, machine: str, record: str, message: str
+) -> None:
+    text = f'machine = "{machine}"\nrecord = [\n"{record}"]\n'
+    with pytest.raises(InputError) as error:
+        folder.made(plan.parsed(text, "plan.toml", Path()), tmp_path / "a" / "b" / "s.sweep")
+    assert str(error.value).startswith(message)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_mistake_in_a_machines_file_is_told_there(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('description = "a"\nextends = "pcs-table1"\n[pm]\nbank = 2\n')
+    with pytest.raises(InputError) as error:
+        made(tmp_path, f'machine = "{mine}"\nrecord = "{RECORD}"\n')
+    assert str(error.value).startswith(f"{mine}:4: pm.bank: ")
+
+
+def test_folders_above_are_made(tmp_path: Path) -> None:
+    assert made(tmp_path / "a" / "b", f'{START}scheme = "pb"\n').count == 1
+    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["s.sweep"]
+
+
+def test_what_points_that_are_done_do_not_have_is_told(tmp_path: Path) -> None:
+    text = f'{START}scheme = "pb"\nextract = ["simulated_ns"]\n'
+    first = made(tmp_path, text)
+    wider = text.replace('"]', '", "cost.bits"]')
+    again = folder.made(plan.parsed(wider, "plan.toml", Path()), first.path)
+    assert not again[1]
+    subprocess.run([FENCEPOST, "point", "-q", first.path, "0"], check=True)
+    widest = wider.replace('"]', '", "persist.count"]') + 'keep = "full"\n'
+    _, [warning] = folder.made(plan.parsed(widest, "plan.toml", Path()), first.path)
+    assert warning.startswith("points that are done have no persist.count, the whole document")
 
 
 PLANS = [

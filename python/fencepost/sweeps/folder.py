@@ -198,8 +198,7 @@ def made(plan: Plan, path: Path, watch: Watch = lambda _: None) -> tuple[Folder,
         raise InputError(f"that is {size(plan):,} points; at most {values.POINTS_MAX:,} can be")
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InputError(f"{path}: it is there, and no sweep's folder; choose another by -o")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with scratch.made(path.parent) as temporary:
+    with scratch.made(_nearest(path)) as temporary:
         work = temporary / "sweep"
         for name in FOLDERS:
             (work / name).mkdir(parents=True)
@@ -207,10 +206,11 @@ def made(plan: Plan, path: Path, watch: Watch = lambda _: None) -> tuple[Folder,
         inputs.take(plan)
         count = _append(work, inputs.expansion(plan), 0, (), watch)
         if not count:
-            raise InputError("the plan has no points: `where` wants none of them")
+            plan.nodes["where"].refuse("the plan has no points: none meets that")
         # By this its jobs are known in a queue: another folder of this plan has another.
         _say(work, plan, inputs, count, uuid.uuid4().hex[:8])
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             if path.is_dir() and not path.is_symlink():  # an empty one
                 path.rmdir()
             work.rename(path)
@@ -220,6 +220,11 @@ def made(plan: Plan, path: Path, watch: Watch = lambda _: None) -> tuple[Folder,
             raise InputError(f"{path}: cannot be made: {error.strerror}") from error
         sync(path.parent)
     return Folder.opened(path), inputs.warnings
+
+
+def _nearest(path: Path) -> Path:
+    """The folder above that is there: what is missing between is made with the sweep's own."""
+    return next(above for above in path.absolute().parents if above.is_dir())
 
 
 def _grown(folder: Folder, plan: Plan, watch: Watch) -> tuple[Folder, list[str]]:
@@ -234,6 +239,7 @@ def _grown(folder: Folder, plan: Plan, watch: Watch) -> tuple[Folder, list[str]]
         inputs = _Inputs(folder.path, said["machines"], said["records"])
         inputs.take(plan)
         if plan.text != folder.plan_text:
+            inputs.warnings += _missing_in_rows(folder, plan)
             known = {point.identity for point in folder.points()}
 
             def grown(count: int) -> None:
@@ -245,6 +251,20 @@ def _grown(folder: Folder, plan: Plan, watch: Watch) -> tuple[Folder, list[str]]
     finally:
         claims.release(GROWTH)
     return Folder.opened(folder.path), inputs.warnings
+
+
+def _missing_in_rows(folder: Folder, plan: Plan) -> Iterator[str]:
+    """Warnings of what a changed plan keeps of its points, and those that are done do not have."""
+    if not any(True for _ in folder.results.done()):
+        return
+    new = [name for name in plan.extract if name not in folder.plan.extract]
+    if plan.keep == "full" != folder.plan.keep:
+        new.append("the whole document (`keep`)")
+    if new:
+        yield (
+            f"points that are done have no {', '.join(new)}: the plan asks for that since; to have "
+            "it of all points make another folder"
+        )
 
 
 def _append(
@@ -306,20 +326,23 @@ class _Inputs:
     def take(self, plan: Plan) -> None:
         """Copies what is not there yet; raises `InputError` for what cannot be read."""
         names: dict[str, str] = {}
-        for machine in plan.machines:
+        for machine, node in zip(plan.machines, plan.nodes["machine"], strict=True):
             name = machines.name_of(machine)
             if names.setdefault(name, machine) != machine:
-                plan.nodes["machine"].refuse(f"two machines have one name: {name}")
-            self._take_machine(machine)
+                node.refuse(f"two machines have one name: {name}")
+            self._take_machine(machine, node)
         seen: set[str] = set()
-        for recorded in plan.records:
+        for recorded, node in zip(plan.records, plan.nodes["record"], strict=True):
             if recorded.name in seen:
-                plan.nodes["record"].refuse(
+                node.refuse(
                     f"two records have one name: {recorded.name}; give one as "
                     '{name = "…", hosts = ["…"]}'
                 )
             seen.add(recorded.name)
-            self._take_record(recorded)
+            try:
+                self._take_record(recorded)
+            except InputError as error:
+                node.refuse(str(error))
 
     def expansion(self, plan: Plan) -> Expansion:
         """Of the plan, on these inputs."""
@@ -329,8 +352,13 @@ class _Inputs:
     def _open(self, name: str) -> _core.Record:
         return _core.Record(str(self.work / "records" / name), False)
 
-    def _take_machine(self, machine: str) -> None:
-        resolved = machines.resolve(machine, [])
+    def _take_machine(self, machine: str, node: Node) -> None:
+        try:
+            resolved = machines.resolve(machine, [])
+        except InputError as error:
+            if machines.file_of(machine).is_file():  # whose line and key are told
+                raise
+            node.refuse(str(error))
         text = json.dumps(resolved, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         name = f"{digest}/{machines.name_of(machine)}"
