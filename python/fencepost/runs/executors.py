@@ -80,12 +80,16 @@ def performed(
 def _named(text: str) -> Executor:
     module, _, name = text.partition(":")
     try:
-        executor = getattr(importlib.import_module(module), name)()
+        made = getattr(importlib.import_module(module), name)
     except Exception as error:
         raise InputError(
             f"{VARIABLE}={text}: {error}; it has to be MODULE:CALLABLE, and the callable gives a "
             "concurrent.futures.Executor"
         ) from error
+    try:
+        executor = made()
+    except Exception as error:
+        raise InputError(f"{VARIABLE}={text}: {error}") from error
     if not isinstance(executor, Executor):
         kind = type(executor).__name__
         raise InputError(f"{VARIABLE}={text}: it gives a {kind}, no concurrent.futures.Executor")
