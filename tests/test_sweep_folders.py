@@ -210,6 +210,7 @@ def test_a_point_that_died_once_is_tried_again(ends: list[End], expected: Limits
         ([End(TIME, 10, USUAL), End(TIME, 20.4, Limits(20.0))], "after 20 s of limit 20"),
         ([End(MEMORY, 1, USUAL, 99), End(MEMORY, 1, USUAL, 200)], "needed at least 200 MB"),
         ([End(DIED), End(TIME, 10, USUAL)], "after 10 s of limit 10"),
+        ([End(TIME, 1), End(TIME, 0.66, Limits(0.6))], "after 0.7 s of limit 0.6"),
         ([End(FAULT, text="a fault of the simulator: x")], "a fault of the simulator: x"),
     ],
 )

@@ -50,7 +50,8 @@ class End:
     def sentence(self) -> str:
         """What a person reads."""
         if self.how == TIME:
-            return f"after {self.seconds:.0f} s of limit {self.limits.seconds:g}"
+            digits = 0 if self.seconds >= 10 else 1
+            return f"after {self.seconds:.{digits}f} s of limit {self.limits.seconds:g}"
         if self.how == MEMORY:
             return f"needed at least {self.megabytes or 0:.0f} MB"
         if self.how == DIED:
