@@ -24,7 +24,7 @@ from fencepost.sweeps import ledger
 from fencepost.sweeps.folder import Folder
 from fencepost.tree import RECORDS
 from fencepost.validation.persist import ARENA
-from installed import FENCEPOST, Fencepost
+from installed import FENCEPOST, WORKLOADS, Fencepost
 
 RECORD = RECORDS / "persist_loops.fencepost"
 ENTRIES = "switch.persist_buffer.entries"
@@ -132,6 +132,23 @@ def test_the_table_has_ratios_over_a_baseline(undisturbed: Path) -> None:
     for row in rows:
         expected = base[row[ENTRIES], row["pm.read_ns"]] / float(row["simulated_ns"])
         assert float(row["speedup"]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--baseline", "scheme=nop"], "--baseline scheme=nop: there is no value `nop`; did you"),
+        (["--baseline", "schem=nopb"], "--baseline schem=nopb: there is no axis `schem`; did you"),
+        (["--group", "scheem"], "--group scheem: there is no column `scheem`; did you"),
+        (["--columns", "scheem"], "--columns scheem: there is no column `scheem`; did you"),
+    ],
+)
+def test_the_table_refuses_what_no_point_has(
+    undisturbed: Path, fencepost: Fencepost, options: list[str], message: str
+) -> None:
+    done = fencepost("sweep", "table", undisturbed, *options)
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_a_terminal_gets_what_differs_and_the_first_figures(
@@ -279,7 +296,7 @@ def test_a_failed_point_is_repeated_by_the_command_that_is_named(
     rows = table(folder)
     assert {row["failed"] for row in rows} == {"time"}
     said = json.loads((folder / "failed" / "0.json").read_text())
-    assert re.fullmatch(r"after \d+ s of limit 0.2", said["reason"])
+    assert re.fullmatch(r"after [\d.]+ s of limit 0.2", said["reason"])
     listed = fencepost("sweep", "failed", folder).stdout
     assert f"point 0: {said['reason']}" in listed
     again = fencepost(*listed.splitlines()[-1].split()[1:], "--seconds", "60")
@@ -378,6 +395,29 @@ def test_points_go_through_any_executor(
     (tmp_path / "plan.toml").write_text(PLAN)
     fencepost("sweep", "-q", "plan.toml", check=True)
     assert content(tmp_path / "plan.sweep") == content(undisturbed)
+
+
+def test_a_point_has_its_time_on_an_executor_too(
+    tmp_path: Path, fencepost: Fencepost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "threads.py").write_text(
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "def made():\n"
+        "    return ThreadPoolExecutor(1)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("FENCEPOST_EXECUTOR", "threads:made")
+    program = [WORKLOADS / "fft", "-m16", "-p1"]
+    fencepost("record", "-q", "-o", "long.fencepost", "--", *program, check=True)
+    (tmp_path / "plan.toml").write_text(
+        'machine = "pcs-table1"\nrecord = "long.fencepost"\nscheme = "pb"\n'
+        "[limits]\nseconds = 0.2\n"
+    )
+    assert fencepost("sweep", "-q", "plan.toml").returncode == 1
+    [failure] = (tmp_path / "plan.sweep" / "failed").iterdir()
+    reason = json.loads(failure.read_text())["reason"]
+    found = re.fullmatch(r"after ([\d.]+) s of limit 0.4", reason)
+    assert found and float(found[1]) >= 0.4  # it began anew
 
 
 def test_python_has_the_same_table(tmp_path: Path, undisturbed: Path) -> None:

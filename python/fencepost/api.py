@@ -431,7 +431,7 @@ class Sweep:
         plain = table.Table(self._folder)
         if baseline is None:
             return list(plain.lines())
-        over = table.Baseline.read(baseline, plain.coordinates)
+        over = table.Baseline.read(baseline, plain)
         return list(table.Table(self._folder, over).lines())
 
     def frame(self, baseline: str | None = None) -> pandas.DataFrame:

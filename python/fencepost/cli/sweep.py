@@ -357,11 +357,11 @@ def table_command(
     """Show what came of each point, or write it as CSV or Parquet."""
     found = table.Table(Folder.opened(path))
     if baseline is not None:
-        found = table.Table(found.folder, table.Baseline.read(baseline, found.coordinates))
-    chosen = table.chosen(found, _names(columns))
+        found = table.Table(found.folder, table.Baseline.read(baseline, found))
+    chosen = table.chosen(found, "--columns", _names(columns))
     lines: Any = found.lines()
     if group_by is not None:
-        by = table.chosen(found, _names(group_by))
+        by = table.chosen(found, "--group", _names(group_by))
         figures = [name for name in chosen if name in (*found.figures, *found.ratios)]
         lines, chosen = table.grouped(lines, by, figures), [*by, "points", *figures]
     if parquet_file is not None:

@@ -100,7 +100,7 @@ def _table(path: Path, baseline: str | None) -> Table:
     table = Table(Folder.opened(path))
     if baseline is None:
         return table
-    return Table(table.folder, Baseline.read(baseline, table.coordinates))
+    return Table(table.folder, Baseline.read(baseline, table))
 
 
 def _usual(path: Path, suffix: str) -> Path:

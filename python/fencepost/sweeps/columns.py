@@ -16,9 +16,8 @@ from typing import Any, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from fencepost._core import InputError, there_is_no
 from fencepost.sweeps.point import Value
-from fencepost.sweeps.table import FAILED, POINT, RELIABLE, Baseline, Line, Table
+from fencepost.sweeps.table import FAILED, POINT, RELIABLE, Line, Table
 
 Numbers: TypeAlias = NDArray[numpy.float64]
 Places: TypeAlias = NDArray[numpy.int64]
@@ -72,10 +71,7 @@ class Columns:
 
     @classmethod
     def read(cls, table: Table, figures: Sequence[str], first: int = 0) -> Columns:
-        """Goes through a table once, and keeps these figures or ratios of it.
-
-        Raises `InputError` if no point is a baseline.
-        """
+        """Goes through a table once, and keeps these figures or ratios of it."""
         names = table.coordinates
         found: dict[str, dict[Any, int]] = {name: {} for name in names}
         places = {name: array("q") for name in names}
@@ -94,8 +90,6 @@ class Columns:
             for name in figures:
                 numbers[name].append(_number(line.get(name)))
         coordinates = {name: Coordinate.of(found[name], _array(places[name])) for name in names}
-        if table.baseline is not None:
-            _check_value(table.baseline, coordinates[table.baseline.axis])
         return cls(
             _array(points),
             coordinates,
@@ -136,13 +130,6 @@ class Columns:
         )
         _, first, of_point = numpy.unique(rows, axis=0, return_index=True, return_inverse=True)
         return first, of_point.reshape(-1)
-
-
-def _check_value(baseline: Baseline, axis: Coordinate) -> None:
-    if baseline.value not in axis.values:
-        value = shown(baseline.value)
-        known = there_is_no("value", value, axis.texts)
-        raise InputError(f"--baseline {baseline.axis}={value}: {known}")
 
 
 def shown(value: Value) -> str:

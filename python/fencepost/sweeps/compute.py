@@ -97,6 +97,10 @@ class Computer:
         if task := self._running.get(number):
             task.cancel()
 
+    def permit(self, number: int) -> None:
+        """Takes a `cancel` back: the point may be replayed again."""
+        self._cancelled.discard(number)
+
     def task(self, point: Point) -> Task:
         """Its replay, with its limits."""
         machine = self.folder.machine(point.machine, list(point.sets))

@@ -6,9 +6,11 @@ The worker needs the sweep's folder under the same path, and the same Fencepost.
 from __future__ import annotations
 
 import resource
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -41,7 +43,7 @@ class Remote:
         self._starts = starts
         self._folder = folder.path.resolve()
         self._executor = executor
-        self._futures: dict[Future[Computed], _Handed] = {}
+        self._futures: dict[Future[Any], _Handed] = {}
         self.started: dict[int, _Handed] = {}
 
     @property
@@ -54,7 +56,9 @@ class Remote:
         handed = _Handed(point, limits, time.monotonic())
         self._starts.start(point.number, limits)
         try:
-            future = self._executor.submit(computed, str(self._folder), point.number, point.line)
+            future = self._executor.submit(
+                computed, str(self._folder), point.number, point.line, limits.seconds
+            )
         except (RuntimeError, OSError) as error:
             raise EngineLost(f"the executor takes nothing more: {error}") from None
         self._futures[future] = handed
@@ -81,11 +85,50 @@ class EngineLost(Exception):
     """The executor is gone, and with it what it had; the folder goes on with another."""
 
 
-def computed(folder: str, number: int, line: str) -> Computed:
-    """What a worker does with a point."""
-    found = _computer(folder).compute(Point.of_line(number, line))
+@dataclass(frozen=True)
+class TookTooLong:
+    """A point had its time. It is no exception: executors would log that as a fault."""
+
+    seconds: float
+
+
+def computed(folder: str, number: int, line: str, seconds: float | None) -> Computed | TookTooLong:
+    """What a worker does with a point, which may take so long."""
+    computer, begun = _computer(folder), time.monotonic()
+    with _cancelled_after(seconds, computer, number) as is_over:
+        try:
+            found = computer.compute(Point.of_line(number, line))
+        except KeyboardInterrupt:
+            if is_over.is_set():
+                return TookTooLong(time.monotonic() - begun)
+            raise
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     return replace(found, times=found.times | {"peak_mb": peak})
+
+
+@contextmanager
+def _cancelled_after(
+    seconds: float | None, computer: Computer, number: int
+) -> Iterator[threading.Event]:
+    """Cancels a point when so many seconds are over, and then sets the event."""
+    is_over = threading.Event()
+
+    def cancel() -> None:
+        is_over.set()
+        computer.cancel(number)
+
+    if seconds is None:
+        yield is_over
+        return
+    timer = threading.Timer(seconds, cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield is_over
+    finally:
+        timer.cancel()
+        timer.join()
+        computer.permit(number)
 
 
 @lru_cache(maxsize=4)
@@ -110,7 +153,9 @@ def _answer(handed: _Handed, future: Future[Any]) -> Answer:
         raise EngineLost("the executor has given its points back: its scheduler is gone")
     error = future.exception()
     if error is None:
-        found: Computed = future.result()
+        found: Computed | TookTooLong = future.result()
+        if isinstance(found, TookTooLong):
+            return Answer(handed.point, End(ledger.TIME, found.seconds, handed.limits))
         done = End(ledger.DONE, seconds, handed.limits)
         return Answer(handed.point, done, found.row, found.times, found.document)
     if isinstance(error, CannotWorkHere):

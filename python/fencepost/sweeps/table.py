@@ -35,14 +35,22 @@ class Baseline:
     value: Value
 
     @classmethod
-    def read(cls, text: str, coordinates: Sequence[str]) -> Baseline:
-        """Raises `InputError`."""
+    def read(cls, text: str, table: Table) -> Baseline:
+        """Raises `InputError`, also for a value that no point has."""
+        coordinates = table.coordinates
         axis, equals, value = text.partition("=")
         if not equals:
             raise InputError(f"--baseline {text}: it has to be AXIS=VALUE, such as scheme=nopb")
         if axis not in coordinates:
             raise InputError(f"--baseline {text}: {there_is_no('axis', axis, list(coordinates))}")
-        return cls(axis, typed(value))
+        found = cls(axis, typed(value))
+        others: dict[str, None] = {}
+        for point in table.folder.points():
+            own = point.coordinates.get(axis)
+            if own == found.value:
+                return found
+            others[str(own)] = None
+        raise InputError(f"--baseline {text}: {there_is_no('value', value, list(others))}")
 
 
 @dataclass(frozen=True)
@@ -130,14 +138,14 @@ class Table:
         return found
 
 
-def chosen(table: Table, asked: Sequence[str] | None) -> list[str]:
-    """The columns that somebody asked for, or all; raises `InputError`."""
+def chosen(table: Table, option: str, asked: Sequence[str] | None) -> list[str]:
+    """The columns that somebody asked for by this option, or all; raises `InputError`."""
     if not asked:
         return table.columns
     known = table.columns
     for name in asked:
         if name not in known:
-            raise InputError(f"--columns {name}: {there_is_no('column', name, known)}")
+            raise InputError(f"{option} {name}: {there_is_no('column', name, known)}")
     return list(asked)
 
 
