@@ -10,6 +10,8 @@
 
 #include "drmgr.h"
 
+#include "baton.h"
+#include "baton_checks.h"
 #include "code_table.h"
 #include "descriptor_limit.h"
 #include "environment.h"
@@ -40,6 +42,7 @@ static void on_process_exit(void) {
   system_call_events_exit();
   module_events_exit();
   mapped_files_exit();
+  baton_checks_exit();
   instrument_exit();
   threads_exit();
   selected_memory_exit();
@@ -64,8 +67,10 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   code_table_init();
   thread_identities_init();
   selected_memory_init();
+  baton_init();
   threads_init();
   instrument_init();
+  baton_checks_init();
   mapped_files_init();
   module_events_init();
   system_call_events_init();

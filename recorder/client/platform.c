@@ -6,10 +6,13 @@
 
 #include "initial_stack.h"
 #include "module_events.h"
+#include "raw_system_call.h"
 #include "threads.h"
 #include "withheld_calls.h"
 
+#include <linux/futex.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 void platform_fail(const char *why) {
   dr_fprintf(STDERR, "fencepost: recorder: %s\n", why);
@@ -46,6 +49,11 @@ void platform_guard_pages(void *pages, size_t bytes) {
 
 bool platform_read(const void *from, size_t bytes, void *to, size_t *read) {
   return dr_safe_read(from, bytes, to, read);
+}
+
+bool platform_write(uint64_t to, const void *bytes, size_t count) {
+  size_t written;
+  return dr_safe_write((void *)(ptr_uint_t)to, count, bytes, &written) && written == count;
 }
 
 bool platform_owns(const void *address) {
@@ -119,6 +127,14 @@ uint64_t platform_thread_pointer(const struct thread *thread) {
   __asm__ volatile("mov %%fs:16, %0" : "=r"(pointer));
   dr_switch_to_dr_state(thread->engine_thread);
   return pointer;
+}
+
+bool platform_wait(volatile int *word, int value, uint32_t time_ms, void *where) {
+  return dr_app_wait(word, value, (int)time_ms, where);
+}
+
+void platform_wake(volatile int *word) {
+  raw_system_call(SYS_futex, (uintptr_t)word, FUTEX_WAKE, INT32_MAX);
 }
 
 void platform_yield(void) { dr_thread_yield(); }

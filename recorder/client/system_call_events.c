@@ -5,6 +5,8 @@
 
 #include "drmgr.h"
 
+#include "baton.h"
+#include "baton_calls.h"
 #include "process_events.h"
 #include "signal_waits.h"
 #include "signals.h"
@@ -14,6 +16,22 @@
 #include "withheld_calls.h"
 
 static bool on_filter(void *drcontext, int number) { return true; }
+
+/* Whether the kernel is to make it. */
+static bool makes_call(void *drcontext, struct thread *thread, struct system_call *call) {
+  int64_t result = 0;
+  switch (baton_call(thread, call, &result)) {
+  case CALL_IS_MADE:
+    dr_syscall_set_result(drcontext, (reg_t)result);
+    system_call_ends(thread, call, result);
+    return false;
+  case CALL_GOES_OUTSIDE:
+    baton_step_outside(thread);
+    return true;
+  default:
+    return true;
+  }
+}
 
 static bool on_before(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
@@ -31,12 +49,16 @@ static bool on_before(void *drcontext, int number) {
   for (int i = 0; i < SYSTEM_CALL_ARGUMENTS; i++)
     call->argument[i] = dr_syscall_get_param(drcontext, i);
   system_call_begins(thread, call);
-  return true;
+  return !baton_is_passed || makes_call(drcontext, thread, call);
 }
 
 static void on_after(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
   int64_t result = (int64_t)dr_syscall_get_result(drcontext);
+  if (baton_is_passed && thread->is_recorded) {
+    if (thread->member.state == BATON_OUTSIDE)
+      baton_step_inside(thread);
+  }
   if (signal_wait_after(drcontext, thread, number, &result) ||
       whole_transfer_after(drcontext, thread, number, &result))
     return;

@@ -9,6 +9,9 @@ reg_id_t position_tls_segment;
 uint position_tls_offset;
 static int field_index;
 
+/* The position, and the limits that it is compared with. */
+#define TLS_SLOTS 4
+
 struct thread *thread_of(void *drcontext) { return drmgr_get_tls_field(drcontext, field_index); }
 
 struct thread *thread_of_caller(void) { return thread_of(dr_get_current_drcontext()); }
@@ -17,7 +20,8 @@ static void on_thread_start(void *drcontext) {
   struct thread *thread = dr_thread_alloc(drcontext, sizeof(*thread));
   drmgr_set_tls_field(drcontext, field_index, thread);
   byte *tls = dr_get_dr_segment_base(position_tls_segment);
-  if (thread_begin(thread, drcontext, (uint64_t **)(tls + position_tls_offset)))
+  uint64_t **slots = (uint64_t **)(tls + position_tls_offset);
+  if (thread_begin(thread, drcontext, slots, (struct baton_limits *)(slots + 1)))
     environment_clean();
 }
 
@@ -29,7 +33,7 @@ static void on_thread_exit(void *drcontext) {
 
 void threads_init(void) {
   field_index = drmgr_register_tls_field();
-  dr_raw_tls_calloc(&position_tls_segment, &position_tls_offset, 1, 0);
+  dr_raw_tls_calloc(&position_tls_segment, &position_tls_offset, TLS_SLOTS, 0);
   drmgr_register_thread_init_event(on_thread_start);
   drmgr_register_thread_exit_event(on_thread_exit);
 }
@@ -37,6 +41,6 @@ void threads_init(void) {
 void threads_exit(void) {
   drmgr_unregister_thread_init_event(on_thread_start);
   drmgr_unregister_thread_exit_event(on_thread_exit);
-  dr_raw_tls_cfree(position_tls_offset, 1);
+  dr_raw_tls_cfree(position_tls_offset, TLS_SLOTS);
   drmgr_unregister_tls_field(field_index);
 }

@@ -32,6 +32,8 @@ void platform_guard_pages(void *pages, size_t bytes);
 /* Copies memory of the program, where nothing may be mapped. Whether all of it could be read;
  * `read` is how much was. */
 bool platform_read(const void *from, size_t bytes, void *to, size_t *read);
+/* Writes memory of the program, likewise; whether all of it could be written. */
+bool platform_write(uint64_t to, const void *bytes, size_t count);
 /* Whether the engine, or the recorder within it, has this memory. */
 bool platform_owns(const void *address);
 /* A mapping as /proc/self/maps has it: what that does not say of the program's, which an engine may
@@ -68,6 +70,12 @@ uint64_t platform_stack_pointer(const struct thread *thread);
 uint64_t platform_first_stack_pointer(void);
 /* The C library's thread pointer: its pthread_t. Of the caller only. */
 uint64_t platform_thread_pointer(const struct thread *thread);
+/* Waits while the futex `word` is `value`, for at most `time_ms` (0: without a limit), or until a
+ * signal; may return early. Meanwhile the engine may stop the thread, and take it away: to `where`,
+ * the program's state in instrumented code, or, where that is NULL, to nowhere. Whether a signal of
+ * the program's is there for it. */
+bool platform_wait(volatile int *word, int value, uint32_t time_ms, void *where);
+void platform_wake(volatile int *word);
 void platform_yield(void);
 void platform_sleep_ms(uint32_t time_ms);
 /* Calls `visit` for each other thread while they all stand still. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "polled_words.h"
 
+#include "baton.h"
+
 #include "arena.h"
 #include "code_table.h"
 #include "fields.h"
@@ -112,7 +114,7 @@ static uint8_t site_kind(uint64_t pc) {
 }
 
 void polled_words_begin(void) {
-  if (polled_words_are_watched)
+  if (polled_words_are_watched || baton_is_passed)
     return;
   table.lock = platform_mutex_create();
   table.filter = platform_map_low_pages(POLLED_WORDS_FILTER_BYTES);

@@ -73,6 +73,8 @@ static void after_clone(struct thread *thread, const struct system_call *call, i
     send_fork(thread, result);
     return;
   }
+  if (baton_is_passed)
+    baton_await_join();
   uint32_t created = thread_identity_created((uint64_t)result);
   if (thread->call_depth > 0) {
     thread->call.created = created; /* pthread_create tells of it when it is done */
@@ -175,6 +177,26 @@ static void after(struct thread *thread, struct system_call *call, int64_t resul
   }
 }
 
+/* What the record has of it: the kernel's ids differ from one recording to the next. */
+static int64_t recorded_result(const struct system_call *call, int64_t result) {
+  if (!baton_is_passed || result < 0)
+    return result;
+  switch (call->x86_64) {
+  case SYS_set_tid_address:
+  case SYS_gettid:
+  case SYS_getpid:
+  case SYS_getppid:
+  case SYS_clone:
+  case SYS_clone3:
+  case SYS_fork:
+  case SYS_vfork:
+  case SYS_wait4:
+    return result != 0;
+  default:
+    return result;
+  }
+}
+
 void system_call_begins(struct thread *thread, struct system_call *call) {
   write_order_send(thread);
   call->x86_64 = instruction_set.x86_64_call(call->number);
@@ -190,6 +212,6 @@ void system_call_ends(struct thread *thread, struct system_call *call, int64_t r
   struct fields fields;
   fields_begin(&fields);
   fields_number(&fields, (uint64_t)call->number);
-  fields_signed(&fields, result);
+  fields_signed(&fields, recorded_result(call, result));
   fields_send(&fields, thread, EVENT_SYSTEM_CALL);
 }

@@ -218,7 +218,7 @@ static void send_start(struct thread *thread, uint64_t stack_pointer) {
   selected_memory_is_stack(low, high);
   thread->encoder.own[0] = (struct own_range){low, high};
   fields_begin(&fields);
-  fields_number(&fields, platform_kernel_thread_id(thread));
+  fields_number(&fields, baton_is_passed ? thread->id : platform_kernel_thread_id(thread));
   fields_number(&fields, low);
   fields_number(&fields, high);
   fields_send_clocked(&fields, thread, EVENT_THREAD_START, clock_advance());
@@ -280,6 +280,8 @@ void thread_continue_in_child(struct thread *thread) {
   thread->call_depth = thread->call_writes = 0;
   thread->process = recording.process;
   thread->is_recorded = !recording.is_stopped;
+  if (baton_is_passed)
+    baton_continue_in_child(thread);
   thread->id = thread_identity_starts(platform_kernel_thread_id(thread));
   recording.control->live_threads = 1;
   start_encoder(thread, 0, 0);
@@ -291,10 +293,12 @@ void thread_continue_in_child(struct thread *thread) {
   loaded_modules_send_all(thread);
 }
 
-bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **position) {
+bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **position,
+                  struct baton_limits *limits) {
   memset(thread, 0, sizeof(*thread));
   thread->engine_thread = engine_thread;
   thread->position = position;
+  thread->limits = limits;
   thread->pages = pages_allocate(BUFFER_BYTES + GUARD_BYTES);
   thread->guard = thread->pages + BUFFER_WORDS;
   thread->buffer = thread->guard - BUFFER_WORDS_FIRST;
@@ -305,6 +309,8 @@ bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **positio
   write_order_init(thread);
   thread->process = process_id_of_caller();
   thread->is_recorded = !recording.is_stopped && thread->process == recording.process;
+  if (baton_is_passed && thread->is_recorded)
+    baton_join(thread);
   return thread->is_recorded && start_recording(thread);
 }
 
@@ -326,6 +332,8 @@ void thread_end(struct thread *thread) {
   if (thread->path != NULL)
     pages_free(thread->path, CALL_WORDS_MAX * sizeof(uint64_t));
   pages_free(thread->pages, BUFFER_BYTES + GUARD_BYTES);
+  if (baton_is_passed && thread->process == recording.process && platform_is_caller(thread))
+    baton_leave(thread);
 }
 
 bool thread_holds_lock(const struct thread *thread) {

@@ -5,6 +5,7 @@
 #ifndef THREAD_H
 #define THREAD_H
 
+#include "baton.h"
 #include "call_path.h"
 #include "encoder.h"
 #include "polled_words.h"
@@ -90,6 +91,8 @@ struct thread {
   uint32_t yields;     /* times that it has given its processor away */
   uint32_t learned;    /* instructions that poll were known when it was sized */
   uint64_t **position; /* where the next execution goes; instrumented code advances it */
+  struct baton_limits *limits; /* instrumented code compares the position with them */
+  struct baton_member member;
 
   /* Inside a synchronisation function: where it was called. What was recorded since then is looked
    * at when the call returns (call_path.h). */
@@ -119,8 +122,9 @@ struct thread {
 };
 
 /* A thread begins, in memory of the recorder's, before its first instruction; instrumented code has
- * the position at `position`. True where its mappings were sent: it is the first of the program. */
-bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **position);
+ * the position at `position`, and looks at `limits`. True where its mappings were sent: it is the first of the program. */
+bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **position,
+                  struct baton_limits *limits);
 /* It ends, by itself or with the process. */
 void thread_end(struct thread *thread);
 

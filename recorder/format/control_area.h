@@ -86,7 +86,8 @@ struct control_area {
   char pm_selector[CONTROL_OPTION_BYTES]; /* or empty */
   char lifeline[CONTROL_WORD_BYTES];      /* a pipe of which the launcher has the other end */
   uint32_t values;
-  uint32_t children; /* record them too */
+  uint32_t children;  /* record them too */
+  uint32_t one_order; /* threads take turns */
 
   uint32_t processes; /* entries given out; more than there are when children were left out */
   struct process_control process[CONTROL_PROCESSES_MAX]; /* the first process is the first */

@@ -87,6 +87,7 @@ enum event_type {
   EVENT_NAMED_SPIN_WAIT = 38, /* of version 3 */
   EVENT_POLLING = 39,
   EVENT_LENDING_SPIN_WAIT = 40,
+  EVENT_TURN = 41,
 };
 
 /* What a store to a word that threads poll does (event 35). */

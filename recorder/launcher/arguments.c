@@ -122,6 +122,8 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       arguments->starter = process_of(option_value("--starter", argc, argv, &at));
     } else if (strcmp(argument, "--temporary") == 0) {
       arguments->is_temporary = true;
+    } else if (strcmp(argument, "--one-order") == 0) {
+      arguments->one_order = true;
     } else if (strcmp(argument, "--statistics") == 0) {
       arguments->statistics = true;
     } else if (strcmp(argument, "--compare-addresses") == 0) {

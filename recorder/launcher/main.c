@@ -66,6 +66,7 @@ int main(int argc, char **argv) {
   copy_option(control->pm_selector, sizeof(control->pm_selector), "--pm", arguments.pm);
   control->values = arguments.values;
   control->children = arguments.children;
+  control->one_order = arguments.one_order;
   if (arguments.children)
     children_adopt();
   if (program.machine == MACHINE_AARCH64)

@@ -75,7 +75,7 @@ struct guest *guest_begin(unsigned vcpu) {
   guest_wants_registers(guest, 1u << A64_STACK_POINTER);
   guest->thread_pointer = created_with(guest_register(guest, A64_STACK_POINTER));
   the_guest = guest;
-  bool is_first = thread_begin(&guest->thread, guest, &guest->position);
+  bool is_first = thread_begin(&guest->thread, guest, &guest->position, NULL);
   lock();
   guest->next = guests.list;
   guests.list = guest;

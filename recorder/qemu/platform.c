@@ -217,6 +217,18 @@ uint64_t platform_thread_pointer(const struct thread *thread) {
   return guest_thread_handle(guest_of(thread));
 }
 
+bool platform_wait(volatile int *word, int value, uint32_t time_ms, void *where) {
+  (void)word, (void)value, (void)time_ms, (void)where;
+  return false;
+}
+
+bool platform_write(uint64_t to, const void *bytes, size_t count) {
+  (void)to, (void)bytes, (void)count;
+  return false;
+}
+
+void platform_wake(volatile int *word) { (void)word; }
+
 void platform_yield(void) { sched_yield(); }
 
 void platform_sleep_ms(uint32_t time_ms) {

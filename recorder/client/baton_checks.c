@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "baton_checks.h"
+
+#include "drmgr.h"
+#include "drreg.h"
+
+#include "baton.h"
+#include "threads.h"
+
+#include <stddef.h>
+
+#define FUNCTIONS_MAX 256u
+
+static app_pc function[FUNCTIONS_MAX];
+static uint32_t functions;
+
+void baton_checks_meet_at(app_pc start) {
+  if (functions < FUNCTIONS_MAX)
+    function[functions++] = start;
+}
+
+static bool is_function(app_pc pc) {
+  for (uint32_t i = 0; i < functions; i++) {
+    if (function[i] == pc)
+      return true;
+  }
+  return false;
+}
+
+static bool is_pause(instr_t *instr) { return instr_get_opcode(instr) == OP_pause; }
+
+/* What others see as one step. */
+static bool is_atomic(instr_t *instr) {
+  return (instr_get_prefix_flag(instr, PREFIX_LOCK) ||
+          instr_get_opcode(instr) == OP_xchg) &&
+         instr_writes_memory(instr);
+}
+
+/* Called before a block, in which nothing has been done yet. */
+static void look(app_pc pc, int lead) {
+  void *drcontext = dr_get_current_drcontext();
+  struct thread *thread = thread_of(drcontext);
+  if (!thread->is_recorded || !baton_is_due(thread, (enum baton_lead)lead))
+    return;
+  dr_mcontext_t context = {.size = sizeof(context), .flags = DR_MC_ALL};
+  dr_get_mcontext(drcontext, &context);
+  context.pc = pc;
+  baton_hand_over(thread, &context);
+  /* The code may have been made anew meanwhile. */
+  dr_redirect_execution(&context);
+}
+
+static bool may_go_back(instr_t *last, app_pc start) {
+  if (!instr_is_cti(last))
+    return false;
+  opnd_t target = instr_get_target(last);
+  return !opnd_is_pc(target) || opnd_get_pc(target) <= instr_get_app_pc(last);
+}
+
+static void insert_look(void *drcontext, instrlist_t *block, instr_t *where, app_pc pc,
+                        size_t limit, enum baton_lead lead) {
+  instr_t *is_within = INSTR_CREATE_label(drcontext);
+  reg_id_t reg;
+  bool is_ready =
+      drreg_reserve_aflags(drcontext, block, where) == DRREG_SUCCESS &&
+      drreg_reserve_register(drcontext, block, where, NULL, &reg) == DRREG_SUCCESS;
+  DR_ASSERT_MSG(is_ready, "no register left for the recorder");
+  dr_insert_read_raw_tls(drcontext, block, where, position_tls_segment, position_tls_offset, reg);
+  opnd_t at = opnd_create_far_base_disp(
+      position_tls_segment, DR_REG_NULL, DR_REG_NULL, 0,
+      (int)(position_tls_offset + sizeof(uint64_t *) + limit), OPSZ_8);
+  instrlist_meta_preinsert(block, where, INSTR_CREATE_cmp(drcontext, opnd_create_reg(reg), at));
+  instrlist_meta_preinsert(
+      block, where, INSTR_CREATE_jcc(drcontext, OP_jbe, opnd_create_instr(is_within)));
+  instr_t *before = INSTR_CREATE_label(drcontext), *behind = INSTR_CREATE_label(drcontext);
+  instrlist_meta_preinsert(block, where, before);
+  dr_insert_clean_call(drcontext, block, where, (void *)look, false, 2, OPND_CREATE_INTPTR(pc),
+                       OPND_CREATE_INT32((int)lead));
+  instrlist_meta_preinsert(block, where, behind);
+  /* DR_CLEANCALL_MULTIPATH is this, but takes its answer for the last register for one for all. */
+  drreg_statelessly_restore_all(drcontext, block, before, behind, NULL, NULL);
+  instrlist_meta_preinsert(block, where, is_within);
+  drreg_unreserve_register(drcontext, block, where, reg);
+  drreg_unreserve_aflags(drcontext, block, where);
+}
+
+/* Before what threads meet at a block ends. */
+static dr_emit_flags_t on_block(void *drcontext, void *tag, instrlist_t *block, bool for_trace,
+                                bool translating) {
+  (void)tag, (void)for_trace, (void)translating;
+  instr_t *instr = instrlist_first_app(block), *next;
+  for (instr = instr == NULL ? NULL : instr_get_next_app(instr); instr != NULL;
+       instr = instr_get_next_app(instr)) {
+    if (is_atomic(instr) || is_pause(instr))
+      break;
+  }
+  for (; instr != NULL; instr = next) {
+    next = instr_get_next(instr);
+    instrlist_remove(block, instr);
+    instr_destroy(drcontext, instr);
+  }
+  return DR_EMIT_DEFAULT;
+}
+
+static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *block, instr_t *instr,
+                                    bool for_trace, bool translating, void *user_data) {
+  (void)tag, (void)for_trace, (void)translating, (void)user_data;
+  if (!drmgr_is_first_nonlabel_instr(drcontext, instr))
+    return DR_EMIT_DEFAULT;
+  instr_t *first = instrlist_first_app(block);
+  if (first == NULL)
+    return DR_EMIT_DEFAULT;
+  app_pc pc = instr_get_app_pc(first);
+  if (is_pause(first))
+    insert_look(drcontext, block, instr, pc, offsetof(struct baton_limits, pause), LEAD_NONE);
+  else if (is_atomic(first) || is_function(pc))
+    insert_look(drcontext, block, instr, pc, offsetof(struct baton_limits, meeting), LEAD_MEETING);
+  else if (may_go_back(instrlist_last_app(block), pc))
+    insert_look(drcontext, block, instr, pc, offsetof(struct baton_limits, quantum), LEAD_QUANTUM);
+  return DR_EMIT_DEFAULT;
+}
+
+void baton_checks_init(void) {
+  if (!baton_is_passed)
+    return;
+  drmgr_priority_t priority = {sizeof(priority), "fencepost.baton", NULL, NULL, -1000};
+  bool is_ready =
+      drmgr_register_bb_app2app_event(on_block, NULL) &&
+      drmgr_register_bb_instrumentation_event(NULL, on_insertion, &priority);
+  DR_ASSERT_MSG(is_ready, "the engine's extensions could not be started");
+}
+
+void baton_checks_exit(void) {
+  if (!baton_is_passed)
+    return;
+  drmgr_unregister_bb_app2app_event(on_block);
+  drmgr_unregister_bb_insertion_event(on_insertion);
+}

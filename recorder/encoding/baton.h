@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One thread of the process runs the program at a time: the one that has the baton. It goes to the
+ * thread with the least estimated clock, so that the order of what threads do to memory is near to
+ * that of a parallel run, and depends on nothing but the program: two recordings are equal.
+ *
+ * A clock counts instructions, and prices for what takes longer. The holder looks at it where
+ * threads meet (atomic updates, synchronisation functions, system calls, pauses), and is made to
+ * after a quantum. A thread that waits or sleeps stays in the queue; when nothing else can run, the
+ * clocks jump to the first that wakes up: time is virtual. */
+#ifndef BATON_H
+#define BATON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread;
+
+/* Of an estimated clock, in instructions. */
+#define BATON_INSTRUCTIONS_PER_NS 2u
+#define BATON_FOR_EVER UINT64_MAX
+
+/* How far ahead of the thread that is furthest behind one may be. */
+enum baton_lead {
+  LEAD_NONE = 0,         /* at a pause or yield */
+  LEAD_MEETING = 2000,   /* where threads meet */
+  LEAD_QUANTUM = 20000,  /* anywhere else */
+};
+
+enum baton_end { BATON_WOKEN, BATON_TIMED_OUT, BATON_INTERRUPTED };
+
+enum baton_state {
+  BATON_STARTS,  /* has not run yet */
+  BATON_READY,   /* runs, or could */
+  BATON_WAITS,   /* until it is woken, or until a time */
+  BATON_OUTSIDE, /* in a system call that nobody can say the end of */
+};
+
+/* A thread in the queue. */
+struct baton_member {
+  struct thread *thread;
+  struct baton_member *next; /* in the order in which they came */
+  uint64_t clock;
+  uint64_t counted; /* of its instructions, what the clock has */
+  uint64_t until;   /* where it waits */
+  enum baton_state state;
+  enum baton_end end;
+  volatile int has_baton;
+  bool is_ending;
+
+  /* At a futex (baton_calls.c). */
+  uint64_t word; /* 0: at none */
+  uint64_t arrival;
+  uint32_t bitset;
+  uint64_t cleared_at_end; /* the word that the kernel clears when the thread ends, or 0 */
+};
+
+/* Positions in a thread's buffer behind which it looks; instrumented code reads them. */
+struct baton_limits {
+  uint64_t *quantum, *meeting, *pause;
+};
+
+extern bool baton_is_passed;
+
+void baton_init(void);
+
+/* A new thread waits for its first turn. */
+void baton_join(struct thread *thread);
+/* It has ended; the baton goes on. */
+void baton_leave(struct thread *thread);
+/* The caller makes a thread, of which the kernel will clear a word in memory at its end (0: none);
+ * it has made one: waits until that stands in the queue. */
+void baton_makes_thread(uint64_t cleared_at_end);
+void baton_await_join(void);
+/* In a forked child: of its threads there is this one. */
+void baton_continue_in_child(struct thread *thread);
+
+/* Whether the thread, which has the baton, should give it away; sets where it looks next. */
+bool baton_is_due(struct thread *thread, enum baton_lead lead);
+/* Gives the baton away and waits for the next turn. `where` is what platform_wait wants. */
+void baton_hand_over(struct thread *thread, void *where);
+/* Both. */
+void baton_look(struct thread *thread, enum baton_lead lead);
+
+/* Waits until woken, or until a place of its clock. */
+enum baton_end baton_wait(struct thread *thread, uint64_t until);
+void baton_wake(struct baton_member *member, enum baton_end end);
+/* What it does takes longer than its instructions. */
+void baton_charge(struct thread *thread, uint64_t instructions);
+
+/* Around a system call that may block for ever. */
+void baton_step_outside(struct thread *thread);
+void baton_step_inside(struct thread *thread);
+
+uint64_t baton_clock(struct thread *thread);
+struct baton_member *baton_first(void);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* System calls of a thread that has the baton. Those that could block are made here, or made only
+ * when they will not block: the baton is given away meanwhile, and comes back at the thread's turn.
+ * Futexes are a table of our own; clocks and sleeps follow the estimated clocks. */
+#ifndef BATON_CALLS_H
+#define BATON_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread;
+struct system_call;
+
+enum baton_call {
+  CALL_GOES_ON, /* the kernel makes it, now */
+  CALL_IS_MADE, /* it has been made, with this result */
+  CALL_GOES_OUTSIDE, /* likewise the kernel, but nobody knows for how long: without the baton */
+};
+
+enum baton_call baton_call(struct thread *thread, const struct system_call *call, int64_t *result);
+
+#endif
