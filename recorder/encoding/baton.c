@@ -21,6 +21,7 @@ static struct {
   volatile int joined;         /* threads that have come */
   int made;                    /* that were to come */
   uint64_t cleared_at_end;     /* of the one that comes next */
+  volatile int leaving;        /* one that ends is not gone; the kernel clears it */
 } baton;
 
 void baton_init(void) {
@@ -133,6 +134,19 @@ static void await_turn(struct thread *thread, void *where) {
   }
 }
 
+/* Of a thread that has ended the engine must have nothing left when others go on: they may end the
+ * process. */
+static void await_gone(void *where) {
+  int leaving;
+  while ((leaving = __atomic_load_n(&baton.leaving, __ATOMIC_ACQUIRE)) != 0)
+    platform_wait(&baton.leaving, leaving, SIGNAL_LOOK_MS, where);
+}
+
+volatile int *baton_leaves(void) {
+  baton.leaving = 1;
+  return &baton.leaving;
+}
+
 static void begin_turn(struct thread *thread) {
   tell_turn(thread);
   lock();
@@ -158,6 +172,7 @@ void baton_hand_over(struct thread *thread, void *where) {
   pass_from(&thread->member);
   unlock();
   await_turn(thread, where);
+  await_gone(where);
   begin_turn(thread);
 }
 
@@ -177,6 +192,7 @@ enum baton_end baton_wait(struct thread *thread, uint64_t until) {
   pass_from(member);
   unlock();
   await_turn(thread, NULL);
+  await_gone(NULL);
   begin_turn(thread);
   return member->end;
 }
@@ -213,6 +229,7 @@ void baton_step_inside(struct thread *thread) {
   }
   unlock();
   await_turn(thread, NULL);
+  await_gone(NULL);
   begin_turn(thread);
 }
 
@@ -241,6 +258,7 @@ void baton_join(struct thread *thread) {
   platform_wake(&baton.joined);
   thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;
   await_turn(thread, NULL);
+  await_gone(NULL);
 }
 
 void baton_makes_thread(uint64_t cleared_at_end) { baton.cleared_at_end = cleared_at_end; }
@@ -271,6 +289,7 @@ void baton_continue_in_child(struct thread *thread) {
   baton.first = baton.holder = &thread->member;
   baton.joined = 1;
   baton.made = 0;
+  baton.leaving = 0;
   thread->member.next = NULL;
   thread->member.counted = 0;
   thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;

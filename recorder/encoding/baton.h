@@ -65,6 +65,8 @@ void baton_init(void);
 
 /* A new thread waits for its first turn. */
 void baton_join(struct thread *thread);
+/* It is about to end: a word that the kernel is to clear when it is gone. */
+volatile int *baton_leaves(void);
 /* It has ended; the baton goes on. */
 void baton_leave(struct thread *thread);
 /* The caller makes a thread, of which the kernel will clear a word in memory at its end (0: none);

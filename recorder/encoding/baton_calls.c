@@ -316,15 +316,14 @@ static bool is_ready(int descriptor, short events) {
 
 /* --- ends of threads --- */
 
+static bool is_alone(void) { return baton_first() != NULL && baton_first()->next == NULL; }
+
 static void clear_at_end(struct thread *thread) {
-  static int nobodys;
   struct baton_member *member = &thread->member;
   int32_t none = 0;
-  if (member->cleared_at_end == 0)
-    return;
-  /* The kernel would do so when others have gone on. */
-  raw_system_call(SYS_set_tid_address, (uintptr_t)&nobodys, 0, 0);
-  if (write_to(member->cleared_at_end, &none, sizeof(none)))
+  if (!is_alone())
+    raw_system_call(SYS_set_tid_address, (uintptr_t)baton_leaves(), 0, 0);
+  if (member->cleared_at_end != 0 && write_to(member->cleared_at_end, &none, sizeof(none)))
     futex_wake(member->cleared_at_end, UINT32_MAX, FUTEX_BITSET_MATCH_ANY);
   member->cleared_at_end = 0;
 }
@@ -353,8 +352,6 @@ static bool may_block_on(int descriptor, short events, struct thread *thread, in
   }
   return false;
 }
-
-static bool is_alone(void) { return baton_first() != NULL && baton_first()->next == NULL; }
 
 static bool is_nonblocking(int descriptor) {
   const int get_flags = 3, nonblocking = 04000;
