@@ -99,7 +99,7 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
   uint64_t *at = *thread->position;
   uint64_t lead = ready_at(next) > clock ? ready_at(next) - clock : 0;
   uint64_t behind = clock > ready_at(next) ? clock - ready_at(next) : 0;
-  limits->pause = at + WORDS_OF(lead);
+  limits->pause = at; /* it pays */
   limits->meeting =
       at + WORDS_OF(lead + (behind < LEAD_MEETING ? LEAD_MEETING - behind : 0));
   limits->quantum =
@@ -154,12 +154,27 @@ static void begin_turn(struct thread *thread) {
   unlock();
 }
 
+/* Who pauses again and again waits for another thread: it is asked less and less often. */
+#define PAUSE_PRICE 64u
+#define PAUSES_MAX 7u
+#define PAUSE_ROUND_MAX 1000u
+
+static void pay_pause(struct baton_member *member) {
+  bool is_next = member->counted - member->paused_at < PAUSE_ROUND_MAX;
+  member->pauses = !is_next ? 0 : member->pauses < PAUSES_MAX ? member->pauses + 1 : PAUSES_MAX;
+  member->paused_at = member->counted;
+  member->clock += PAUSE_PRICE << member->pauses;
+}
+
 bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   struct baton_member *member = &thread->member;
   if (is_alone())
     return false;
   thread_drain(thread);
-  uint64_t clock = baton_clock(thread);
+  baton_clock(thread);
+  if (lead == LEAD_NONE)
+    pay_pause(member);
+  uint64_t clock = member->clock;
   lock();
   struct baton_member *next = next_of_all(member);
   set_limits(thread, next);

@@ -44,6 +44,8 @@ struct baton_member {
   uint64_t until;   /* where it waits */
   enum baton_state state;
   enum baton_end end;
+  uint64_t paused_at; /* its instructions at its last pause */
+  uint32_t pauses;    /* one shortly behind the other */
   volatile int has_baton;
   bool is_ending;
 
