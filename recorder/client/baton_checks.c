@@ -30,7 +30,7 @@ static bool is_function(app_pc pc) {
 static bool is_pause(instr_t *instr) { return instr_get_opcode(instr) == OP_pause; }
 
 /* What others see as one step. */
-static bool is_atomic(instr_t *instr) {
+bool baton_checks_is_atomic(instr_t *instr) {
   return (instr_get_prefix_flag(instr, PREFIX_LOCK) ||
           instr_get_opcode(instr) == OP_xchg) &&
          instr_writes_memory(instr);
@@ -91,7 +91,7 @@ static dr_emit_flags_t on_block(void *drcontext, void *tag, instrlist_t *block, 
   instr_t *instr = instrlist_first_app(block), *next;
   for (instr = instr == NULL ? NULL : instr_get_next_app(instr); instr != NULL;
        instr = instr_get_next_app(instr)) {
-    if (is_atomic(instr) || is_pause(instr))
+    if (baton_checks_is_atomic(instr) || is_pause(instr))
       break;
   }
   for (; instr != NULL; instr = next) {
@@ -113,7 +113,7 @@ static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *blo
   app_pc pc = instr_get_app_pc(first);
   if (is_pause(first))
     insert_look(drcontext, block, instr, pc, offsetof(struct baton_limits, pause), LEAD_NONE);
-  else if (is_atomic(first) || is_function(pc))
+  else if (baton_checks_is_atomic(first) || is_function(pc))
     insert_look(drcontext, block, instr, pc, offsetof(struct baton_limits, meeting), LEAD_MEETING);
   else if (may_go_back(instrlist_last_app(block), pc))
     insert_look(drcontext, block, instr, pc, offsetof(struct baton_limits, quantum), LEAD_QUANTUM);

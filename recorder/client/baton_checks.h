@@ -9,6 +9,9 @@
 void baton_checks_init(void);
 void baton_checks_exit(void);
 
+/* Whether others see what the instruction does to memory as one step. */
+bool baton_checks_is_atomic(instr_t *instr);
+
 /* A function at which threads meet begins there. */
 void baton_checks_meet_at(app_pc function);
 

@@ -6,6 +6,8 @@
 #include "drutil.h"
 
 #include "address_expressions.h"
+#include "baton.h"
+#include "baton_checks.h"
 #include "record_format.h"
 #include "selected_memory.h"
 #include "value_queue.h"
@@ -251,6 +253,32 @@ static void add_slots(struct draft *draft, instr_t *instr) {
   }
 }
 
+/* What an atomic update finds, what it adds or stores, and what it compares with: together they say
+ * what it leaves. */
+static void add_value_slots(struct draft *draft, instr_t *instr) {
+  opnd_t operand = first_memory_source(instr);
+  if (opnd_is_null(operand))
+    return;
+  uint32_t bytes = drutil_opnd_mem_size_in_bytes(operand, instr);
+  add_slot(draft, SLOT_VALUE, bytes,
+           add_source(draft, RAW_MEMORY, DR_REG_NULL, operand, 1), 0);
+  bool is_compared = instr_get_opcode(instr) == OP_cmpxchg;
+  for (int i = 0; i < instr_num_srcs(instr); i++) {
+    opnd_t source = instr_get_src(instr, i);
+    if (opnd_is_immed_int(source)) {
+      add_slot(draft, SLOT_VALUE, bytes, 0, (int64_t)opnd_get_immed_int(source));
+      break;
+    }
+    if (opnd_is_reg(source) && reg_is_gpr(opnd_get_reg(source)) &&
+        (!is_compared || reg_to_pointer_sized(opnd_get_reg(source)) != DR_REG_XAX)) {
+      add_register_slot(draft, SLOT_VALUE, bytes, reg_to_pointer_sized(opnd_get_reg(source)), 0);
+      break;
+    }
+  }
+  if (is_compared)
+    add_register_slot(draft, SLOT_VALUE, bytes, DR_REG_XAX, 0);
+}
+
 /* Whether an instruction may read a word for which its thread waits. */
 static bool polls(const struct draft *draft, instr_t *instr, uint32_t first_slot) {
   int opcode = instr_get_opcode(instr);
@@ -284,6 +312,8 @@ static void add_instruction(void *drcontext, struct draft *draft, instr_t *instr
     draft->block.flags |= BLOCK_HAS_MARKER;
   uint32_t first_slot = draft->block.slots;
   add_slots(draft, instr);
+  if (baton_is_passed && baton_checks_is_atomic(instr))
+    add_value_slots(draft, instr);
   if (polls(draft, instr, first_slot))
     draft->block.flags |= BLOCK_MAY_POLL;
   address_expressions_step(&draft->expressions, instr);

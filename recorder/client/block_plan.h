@@ -14,6 +14,7 @@ enum raw_source_how {
   RAW_REGISTER,       /* the register's value before the instruction */
   RAW_REGISTER_AFTER, /* … and after it */
   RAW_ADDRESS,        /* the effective address of the operand */
+  RAW_MEMORY,         /* what the operand in memory holds */
   RAW_ELEMENTS,       /* the addresses of a gather's or scatter's elements, one word each */
 };
 

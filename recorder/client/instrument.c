@@ -118,6 +118,39 @@ static void insert_register(void *drcontext, instrlist_t *block, instr_t *where,
                instr_get_app_pc(where));
 }
 
+static opnd_t sized(opnd_t operand, opnd_size_t size) {
+  opnd_set_size(&operand, size);
+  return operand;
+}
+
+/* The low eight bytes where it has more. */
+static void insert_memory(void *drcontext, instrlist_t *block, instr_t *where,
+                          const struct block_plan *plan, const struct raw_source *source,
+                          reg_id_t position) {
+  register_set named = registers_of_operand(source->operand) | register_set_of(position);
+  reg_id_t value = reserve_or_fail(drcontext, block, where, named);
+  opnd_t to = opnd_create_reg(value), from = source->operand;
+  drreg_restore_app_values(drcontext, block, where, from, NULL);
+  switch (opnd_size_in_bytes(opnd_get_size(from))) {
+  case 1:
+    instrlist_meta_preinsert(block, where, INSTR_XL8(INSTR_CREATE_movzx(drcontext, to, sized(from, OPSZ_1)), instr_get_app_pc(where)));
+    break;
+  case 2:
+    instrlist_meta_preinsert(block, where, INSTR_XL8(INSTR_CREATE_movzx(drcontext, to, sized(from, OPSZ_2)), instr_get_app_pc(where)));
+    break;
+  case 4:
+    instrlist_meta_preinsert(block, where, INSTR_XL8(INSTR_CREATE_mov_ld(drcontext, opnd_create_reg(reg_64_to_32(value)), sized(from, OPSZ_4)), instr_get_app_pc(where)));
+    break;
+  default:
+    instrlist_meta_preinsert(block, where, INSTR_XL8(INSTR_CREATE_mov_ld(drcontext, to, sized(from, OPSZ_8)), instr_get_app_pc(where)));
+    break;
+  }
+  insert_store(block, where,
+               INSTR_CREATE_mov_st(drcontext, word_operand(plan, position, source->word), to),
+               instr_get_app_pc(where));
+  unreserve(drcontext, block, where, value);
+}
+
 static void insert_address(void *drcontext, instrlist_t *block, instr_t *where,
                            const struct block_plan *plan, const struct raw_source *source,
                            reg_id_t position) {
@@ -208,6 +241,8 @@ static void insert_source(void *drcontext, instrlist_t *block, instr_t *where,
   }
   if (source->how == RAW_REGISTER)
     insert_register(drcontext, block, where, plan, source, position);
+  else if (source->how == RAW_MEMORY)
+    insert_memory(drcontext, block, where, plan, source, position);
   else
     insert_address(drcontext, block, where, plan, source, position);
   if (plan->position_register == DR_REG_NULL)

@@ -44,6 +44,7 @@ enum slot_kind {
   SLOT_STRING_DESTINATION = 6,
   SLOT_GATHER = 7,
   SLOT_SCATTER = 8,
+  SLOT_VALUE = 9, /* not an address: what an atomic update found, and its operands */
 };
 
 enum event_type {
