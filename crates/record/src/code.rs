@@ -73,6 +73,8 @@ pub enum SlotKind {
     Gather = 7,
     /// Address of one element of a scatter, 0 if masked off.
     Scatter = 8,
+    /// No address: what an atomic update found in memory and, in the next slots, its operands.
+    Value = 9,
 }
 
 /// A block as a trace sees it.
@@ -111,6 +113,7 @@ impl SlotKind {
             6 => Self::StringDestination,
             7 => Self::Gather,
             8 => Self::Scatter,
+            9 => Self::Value,
             _ => return None,
         })
     }

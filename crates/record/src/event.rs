@@ -260,6 +260,11 @@ pub enum Event {
     Polling {
         instructions: u64,
     },
+    /// A thread's turn begins; its estimated clock, in instructions.
+    Turn {
+        clock: Clock,
+        estimate: u64,
+    },
     /// The thread enters a handler.
     Signal {
         number: u64,
@@ -362,7 +367,8 @@ impl Event {
             | E::Unmap { clock, .. }
             | E::Module { clock, .. }
             | E::Exec { clock, .. }
-            | E::PersistCall { clock, .. } => Some(clock),
+            | E::PersistCall { clock, .. }
+            | E::Turn { clock, .. } => Some(clock),
             E::SystemCall { .. }
             | E::Roi { .. }
             | E::Interrupted { .. }
@@ -377,12 +383,64 @@ impl Event {
         }
     }
 
+    /// Hands on every place in the process clock that it names.
+    pub(super) fn visit_clocks(&mut self, mut visit: impl FnMut(&mut Clock)) {
+        use Event as E;
+        match self {
+            E::ConditionWait { clock, wake, .. }
+            | E::SemaphoreWait { clock, wake, .. }
+            | E::FutexWait { clock, wake, .. }
+            | E::SpinWait { clock, wake, .. }
+            | E::SpinRelease { clock, after: wake, .. } => {
+                visit(clock);
+                if let Some(wake) = wake {
+                    visit(wake);
+                }
+            }
+            E::ThreadStart { clock, .. }
+            | E::ThreadExit { clock }
+            | E::ThreadCreate { clock, .. }
+            | E::ThreadJoin { clock, .. }
+            | E::MutexLock { clock, .. }
+            | E::MutexUnlock { clock, .. }
+            | E::SpinLock { clock, .. }
+            | E::SpinUnlock { clock, .. }
+            | E::ReadLock { clock, .. }
+            | E::WriteLock { clock, .. }
+            | E::RwUnlock { clock, .. }
+            | E::AttemptFailed { clock, .. }
+            | E::ConditionSignal { clock, .. }
+            | E::ConditionBroadcast { clock, .. }
+            | E::SemaphorePost { clock, .. }
+            | E::BarrierWait { clock, .. }
+            | E::FutexWake { clock, .. }
+            | E::LockRead { clock, .. }
+            | E::Map { clock, .. }
+            | E::Unmap { clock, .. }
+            | E::Module { clock, .. }
+            | E::Exec { clock, .. }
+            | E::PersistCall { clock, .. }
+            | E::Turn { clock, .. } => visit(clock),
+            E::SystemCall { .. }
+            | E::Roi { .. }
+            | E::Interrupted { .. }
+            | E::Polling { .. }
+            | E::Signal { .. }
+            | E::Fork { .. }
+            | E::KernelWrite { .. }
+            | E::InitialBytes { .. }
+            | E::Order { .. }
+            | E::CallBegin
+            | E::CallEnd => {}
+        }
+    }
+
     /// Whether threads wait for each other by it, or one begins or ends.
     #[must_use]
     pub fn is_synchronisation(&self) -> bool {
         use Event as E;
         let others_have_clocks =
-            matches!(self, E::Map { .. } | E::Unmap { .. } | E::Module { .. } | E::Exec { .. } | E::PersistCall { .. });
+            matches!(self, E::Map { .. } | E::Unmap { .. } | E::Module { .. } | E::Exec { .. } | E::PersistCall { .. } | E::Turn { .. });
         self.clock().is_some() && !others_have_clocks
     }
 
@@ -419,6 +477,7 @@ impl Event {
             Self::Roi { .. } => "roi",
             Self::Interrupted { .. } => "interrupted",
             Self::Polling { .. } => "polling",
+            Self::Turn { .. } => "turn",
             Self::Signal { .. } => "signal",
             Self::Exec { .. } => "exec",
             Self::Fork { .. } => "fork",

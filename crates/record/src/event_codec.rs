@@ -166,6 +166,7 @@ impl EventFields<'_, '_> {
                 after: self.wake()?,
                 lock: self.number()?,
             },
+            41 => Event::Turn { clock: self.clock()?, estimate: self.number()? },
             39 => Event::Polling { instructions: self.number()? },
             38 | 40 => Event::SpinWait {
                 clock: self.clock()?,
@@ -298,6 +299,7 @@ impl EventEncoder {
             Event::Roi { begin } => self.stream.extend([26, if *begin { 1 } else { 2 }]),
             Event::Interrupted { instructions } => self.plain(27, [*instructions]),
             Event::Signal { number } => self.plain(28, [*number]),
+            Event::Turn { clock, estimate } => self.clocked(41, *clock, [*estimate]),
             Event::Polling { instructions } => self.plain(39, [*instructions]),
             Event::Exec { clock, path } => {
                 self.begin(29, *clock);

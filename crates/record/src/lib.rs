@@ -15,6 +15,7 @@ mod event_codec;
 mod frame;
 mod info;
 mod memory_map;
+mod order;
 mod overview;
 mod pm_selector;
 mod reader;

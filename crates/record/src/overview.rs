@@ -5,7 +5,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::error::RecordError;
-use super::event::Event;
+use super::code::Program;
+use super::event::ThreadId;
+use super::order::{self, Changes};
 use super::memory_map::{MappingEvents, MemoryMap};
 use super::reader::Record;
 use super::trace::Frame;
@@ -16,6 +18,7 @@ pub(super) struct Overview {
     pub memory_map: MemoryMap,
     pub store_makers: StoreMakers,
     word_uses: WordUses,
+    changes: Option<Changes>,
 }
 
 impl Overview {
@@ -39,11 +42,15 @@ impl Overview {
             })?;
             store_makers = Arc::new(makers);
         }
-        Ok(Overview { memory_map: mappings.into_map(), store_makers, word_uses })
+        let changes = order::changes_of(record)?;
+        Ok(Overview { memory_map: mappings.into_map(), store_makers, word_uses, changes })
     }
 
     /// Gives events what the recorder found out only after it had recorded them.
-    pub(super) fn complete(&self, events: &mut [Event]) {
-        self.word_uses.complete(events);
+    pub(super) fn complete(&self, program: &Program, thread: ThreadId, number: usize, frame: &mut Frame) {
+        self.word_uses.complete(&mut frame.events);
+        if let Some(changes) = &self.changes {
+            changes.apply(program, thread.0 as usize, number, frame);
+        }
     }
 }

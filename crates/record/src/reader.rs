@@ -250,9 +250,22 @@ impl Record {
     fn frame(&self, frame: &TraceFrame, into: &mut Frame) -> Result<(), RecordError> {
         self.decode(frame, |decoder, predictors| decoder.frame(predictors, into))?;
         if self.info().names_spin_waits() {
-            self.overview()?.complete(&mut into.events);
+            let (thread, number) = (ThreadId(frame.header.thread), frame.header.sequence as usize);
+            self.overview()?.complete(self.program(), thread, number, into);
         }
         Ok(())
+    }
+
+    /// Fills `into` with a thread's frame of this number, as the recorder wrote it; false where there is none.
+    pub(super) fn frame_as_recorded(
+        &self,
+        thread: ThreadId,
+        number: usize,
+        into: &mut Frame,
+    ) -> Result<bool, RecordError> {
+        let Some(frame) = self.trace_frames(thread).get(number) else { return Ok(false) };
+        self.decode(frame, |decoder, predictors| decoder.frame(predictors, into))?;
+        Ok(true)
     }
 
     /// Reads one frame again, checks that it is still what it was, and unpacks it for `decode`.

@@ -76,7 +76,7 @@ impl Cracker {
                     micro_ops.push(accessing(Operation::Prefetch, number, slot, sources));
                 }
                 // Cache maintenance that no simulated cache notices; and no instruction of this set repeats.
-                SlotKind::Flush | SlotKind::StringSource | SlotKind::StringDestination => {}
+                SlotKind::Value | SlotKind::Flush | SlotKind::StringSource | SlotKind::StringDestination => {}
             }
         }
         if micro_ops.len() == first {

@@ -96,6 +96,7 @@ pub fn meaning(event: &Event) -> Meaning {
         | Event::Module { .. }
         | Event::Interrupted { .. }
         | Event::Polling { .. }
+        | Event::Turn { .. }
         | Event::Signal { .. }
         | Event::Exec { .. }
         | Event::Fork { .. }

@@ -1,0 +1,39 @@
+//! How a block ends.
+
+use crate::code::{Block, Program};
+
+/// How a block hands on to the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// It goes on with the next instruction.
+    Falls,
+    /// A jump that is always taken.
+    Jumps,
+    /// A jump that depends on something.
+    Branches,
+    Calls,
+    Returns,
+}
+
+/// Of each block by its id.
+pub(super) fn of_program(program: &Program) -> Vec<Flow> {
+    program.blocks.iter().map(of_block).collect()
+}
+
+fn of_block(block: &Block) -> Flow {
+    let Some((_, bytes)) = block.instructions().last() else { return Flow::Falls };
+    let is_prefix = |byte: &u8| matches!(byte, 0x2e | 0x36 | 0x3e | 0x26 | 0x64..=0x67 | 0xf2 | 0xf3 | 0x40..=0x4f);
+    let code: Vec<u8> = bytes.iter().copied().skip_while(is_prefix).collect();
+    match code[..] {
+        [0xe8, ..] => Flow::Calls,
+        [0xc3 | 0xc2, ..] => Flow::Returns,
+        [0xeb | 0xe9, ..] => Flow::Jumps,
+        [0x70..=0x7f | 0xe0..=0xe3, ..] | [0x0f, 0x80..=0x8f, ..] => Flow::Branches,
+        [0xff, operand, ..] => match operand >> 3 & 7 {
+            2 | 3 => Flow::Calls,
+            4 | 5 => Flow::Jumps,
+            _ => Flow::Falls,
+        },
+        _ => Flow::Falls,
+    }
+}

@@ -1,0 +1,45 @@
+//! The order of a record that was made one thread at a time: which of its orders a replay keeps.
+//!
+//! Threads took turns, so that the whole record is one sequence. What a thread read in it was stored by somebody
+//! before, and most of that order is an accident of the recording. Three walks through it find what is not:
+//!
+//! ```text
+//! sharing   which words more than one thread touches, and one of them stores to
+//! rounds    rounds of loops that only waited for another thread's store: they are left out
+//! edges     what reads of the words that were waited for have to come behind, and locks
+//! ```
+//!
+//! The rules are those of `docs/waiting.md`.
+
+mod changes;
+mod edges;
+mod flow;
+mod rounds;
+mod sharing;
+mod walk;
+
+pub(super) use changes::Changes;
+
+use super::error::RecordError;
+use super::reader::Record;
+use edges::Edges;
+use rounds::Rounds;
+use sharing::Sharing;
+use walk::Turns;
+
+/// What has to be changed in the frames of a record, `None` for one whose threads did not take turns.
+pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError> {
+    let turns = Turns::of(record)?;
+    if turns.are_none() {
+        return Ok(None);
+    }
+    let flows = flow::of_program(record.program());
+    let mut sharing = Sharing::new(record.program());
+    turns.walk(record, |thread, _, what| sharing.take_in(thread, what))?;
+    let mut rounds = Rounds::new(record, &flows, &sharing);
+    turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
+    let found = rounds.finish();
+    let mut edges = Edges::new(record, &flows, &sharing, &found);
+    let frames = turns.walk(record, |thread, number, what| edges.take_in(thread, number, what))?;
+    Ok(Some(edges.finish(&frames)))
+}
