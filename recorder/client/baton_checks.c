@@ -57,31 +57,42 @@ static bool may_go_back(instr_t *last, app_pc start) {
   return !opnd_is_pc(target) || opnd_get_pc(target) <= instr_get_app_pc(last);
 }
 
+/* What the look takes of the program's registers is back behind it: what wraps functions comes next,
+ * and sees values that the program will not read, such as results. */
+static void insert_restore(void *drcontext, instrlist_t *block, instr_t *where, bool has_flags) {
+  dr_restore_reg(drcontext, block, where, DR_REG_XCX, SPILL_SLOT_2);
+  if (!has_flags)
+    return;
+  dr_restore_arith_flags_from_xax(drcontext, block, where);
+  dr_restore_reg(drcontext, block, where, DR_REG_XAX, SPILL_SLOT_3);
+}
+
 static void insert_look(void *drcontext, instrlist_t *block, instr_t *where, app_pc pc,
                         size_t limit, enum baton_lead lead) {
-  instr_t *is_within = INSTR_CREATE_label(drcontext);
-  reg_id_t reg;
-  bool is_ready =
-      drreg_reserve_aflags(drcontext, block, where) == DRREG_SUCCESS &&
-      drreg_reserve_register(drcontext, block, where, NULL, &reg) == DRREG_SUCCESS;
-  DR_ASSERT_MSG(is_ready, "no register left for the recorder");
-  dr_insert_read_raw_tls(drcontext, block, where, position_tls_segment, position_tls_offset, reg);
+  instr_t *is_within = INSTR_CREATE_label(drcontext), *end = INSTR_CREATE_label(drcontext);
+  bool is_dead = false;
+  bool has_flags = drreg_are_aflags_dead(drcontext, where, &is_dead) != DRREG_SUCCESS || !is_dead;
+  if (has_flags) {
+    dr_save_reg(drcontext, block, where, DR_REG_XAX, SPILL_SLOT_3);
+    dr_save_arith_flags_to_xax(drcontext, block, where);
+  }
+  dr_save_reg(drcontext, block, where, DR_REG_XCX, SPILL_SLOT_2);
+  dr_insert_read_raw_tls(drcontext, block, where, position_tls_segment, position_tls_offset,
+                         DR_REG_XCX);
   opnd_t at = opnd_create_far_base_disp(
       position_tls_segment, DR_REG_NULL, DR_REG_NULL, 0,
       (int)(position_tls_offset + sizeof(uint64_t *) + limit), OPSZ_8);
-  instrlist_meta_preinsert(block, where, INSTR_CREATE_cmp(drcontext, opnd_create_reg(reg), at));
+  instrlist_meta_preinsert(block, where,
+                           INSTR_CREATE_cmp(drcontext, opnd_create_reg(DR_REG_XCX), at));
   instrlist_meta_preinsert(
       block, where, INSTR_CREATE_jcc(drcontext, OP_jbe, opnd_create_instr(is_within)));
-  instr_t *before = INSTR_CREATE_label(drcontext), *behind = INSTR_CREATE_label(drcontext);
-  instrlist_meta_preinsert(block, where, before);
+  insert_restore(drcontext, block, where, has_flags);
   dr_insert_clean_call(drcontext, block, where, (void *)look, false, 2, OPND_CREATE_INTPTR(pc),
                        OPND_CREATE_INT32((int)lead));
-  instrlist_meta_preinsert(block, where, behind);
-  /* DR_CLEANCALL_MULTIPATH is this, but takes its answer for the last register for one for all. */
-  drreg_statelessly_restore_all(drcontext, block, before, behind, NULL, NULL);
+  instrlist_meta_preinsert(block, where, INSTR_CREATE_jmp(drcontext, opnd_create_instr(end)));
   instrlist_meta_preinsert(block, where, is_within);
-  drreg_unreserve_register(drcontext, block, where, reg);
-  drreg_unreserve_aflags(drcontext, block, where);
+  insert_restore(drcontext, block, where, has_flags);
+  instrlist_meta_preinsert(block, where, end);
 }
 
 /* Before what threads meet at a block ends. */
