@@ -83,10 +83,28 @@ static void give(struct baton_member *member) {
   platform_wake(&member->has_baton);
 }
 
+/* Somebody more can run: the holder, who may have had nobody to look for, looks soon. */
+static void look_soon(void) {
+  if (baton.holder == NULL)
+    return;
+  struct baton_limits *limits = baton.holder->thread->limits;
+  limits->quantum = limits->meeting = limits->pause = NULL;
+}
+
 /* With the lock. */
 static void pass_from(struct baton_member *member) {
   member->has_baton = 0;
   give(next_of_all(NULL));
+}
+
+/* Before the buffer is full, which moves the position. */
+#define WORDS_BEFORE_END 256
+
+static uint64_t *limit_behind(const struct thread *thread, uint64_t instructions) {
+  uint64_t *at = *thread->position, *last = thread->guard - WORDS_BEFORE_END;
+  return WORDS_OF(instructions) < (uint64_t)(last > at ? last - at : 0)
+             ? at + WORDS_OF(instructions)
+             : last;
 }
 
 static void set_limits(struct thread *thread, const struct baton_member *next) {
@@ -96,14 +114,13 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
     limits->quantum = limits->meeting = limits->pause = LIMIT_NONE;
     return;
   }
-  uint64_t *at = *thread->position;
   uint64_t lead = ready_at(next) > clock ? ready_at(next) - clock : 0;
   uint64_t behind = clock > ready_at(next) ? clock - ready_at(next) : 0;
-  limits->pause = at; /* it pays */
+  limits->pause = *thread->position; /* it pays */
   limits->meeting =
-      at + WORDS_OF(lead + (behind < LEAD_MEETING ? LEAD_MEETING - behind : 0));
+      limit_behind(thread, lead + (behind < LEAD_MEETING ? LEAD_MEETING - behind : 0));
   limits->quantum =
-      at + WORDS_OF(lead + (behind < LEAD_QUANTUM ? LEAD_QUANTUM - behind : 0));
+      limit_behind(thread, lead + (behind < LEAD_QUANTUM ? LEAD_QUANTUM - behind : 0));
 }
 
 static void tell_turn(struct thread *thread) {
@@ -129,6 +146,8 @@ static void await_turn(struct thread *thread, void *where) {
       member->word = 0;
       if (baton.holder == NULL)
         give(member);
+      else
+        look_soon();
     }
     unlock();
   }
@@ -221,6 +240,7 @@ void baton_wake(struct baton_member *member, enum baton_end end) {
     member->state = BATON_READY;
     member->end = end;
     member->word = 0;
+    look_soon();
   }
   unlock();
 }
@@ -241,6 +261,8 @@ void baton_step_inside(struct thread *thread) {
     member->state = BATON_READY;
     if (baton.holder == NULL)
       give(member);
+    else
+      look_soon();
   }
   unlock();
   await_turn(thread, NULL);
@@ -259,6 +281,7 @@ void baton_join(struct thread *thread) {
   struct baton_member *member = &thread->member;
   member->thread = thread;
   member->state = BATON_STARTS;
+  thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;
   lock();
   bool is_first = baton.first == NULL;
   append(member);
@@ -268,10 +291,10 @@ void baton_join(struct thread *thread) {
     give(member);
   else if (baton.holder != NULL)
     member->clock = baton.holder->clock;
+  look_soon();
   unlock();
   __atomic_add_fetch(&baton.joined, 1, __ATOMIC_SEQ_CST);
   platform_wake(&baton.joined);
-  thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;
   await_turn(thread, NULL);
   await_gone(NULL);
 }

@@ -189,7 +189,18 @@ impl<'a> Edges<'a> {
 
     /// The words that are locks by themselves, with how many of their stores belong to them.
     fn locks(&self) -> FxHashSet<u64> {
-        let is_lock = |stores: &Vec<Store>| {
+        // Whoever sees it taken does not go on.
+        let mut seen_taken: FxHashSet<u64> = FxHashSet::default();
+        for read in self.reads.iter().filter(|read| read.update.is_none() && read.behind % 2 == 1) {
+            if self.stores[&read.word][read.behind - 1].thread != read.thread {
+                seen_taken.insert(read.word);
+            }
+        }
+        let is_lock = |word: u64, stores: &Vec<Store>| {
+            let takers = stores.iter().step_by(2);
+            if seen_taken.contains(&word) || takers.clone().all(|store| store.thread == stores[0].thread) {
+                return false;
+            }
             let Some(free) = stores.first().and_then(|first| first.change).map(|(old, _)| old) else { return false };
             stores.len() > 1
                 && stores.chunks(2).all(|pair| {
@@ -200,7 +211,7 @@ impl<'a> Edges<'a> {
                     takes && gives
                 })
         };
-        self.stores.iter().filter(|(_, stores)| is_lock(stores)).map(|(&word, _)| word).collect()
+        self.stores.iter().filter(|(word, stores)| is_lock(**word, stores)).map(|(&word, _)| word).collect()
     }
 
     /// Words to which two or more threads add.

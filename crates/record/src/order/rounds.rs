@@ -89,6 +89,11 @@ struct Loop {
     run_from: u64,
     run_length: u64,
     fresh: u64,
+    /// Of what the round does so far, and of the round before it.
+    digest: u64,
+    last_digest: Option<u64>,
+    /// Whether a wait has ended in the round: it got on.
+    has_waited: bool,
 }
 
 #[derive(Default)]
@@ -228,6 +233,7 @@ impl<'a> Rounds<'a> {
         }
         let token = 1 << 31 | u32::from(event.name().as_bytes()[0]) << 8 | event.name().len() as u32;
         state.passed.push_back(Passed { step, token, depth: state.depth, instructions: 0, is_loud, takes_lock });
+        state.digest(u64::from(token));
         state.forget();
     }
 
@@ -247,6 +253,7 @@ impl<'a> Rounds<'a> {
             takes_lock: 0,
         };
         self.threads[thread].passed.push_back(passed);
+        self.threads[thread].digest(u64::from(id));
         for (at, (slot, &address)) in block.slots.iter().zip(slots).enumerate() {
             if !matches!(slot.kind, SlotKind::Load | SlotKind::Store | SlotKind::Update) || slot.size > 8 {
                 continue;
@@ -286,6 +293,7 @@ impl<'a> Rounds<'a> {
         };
         let state = &mut self.threads[thread];
         state.looks.push_back(Look { step, place, word, act, seen });
+        state.digest(word << 20 ^ seen.number ^ u64::from(act == Act::Reads) << 60);
         if act == Act::Reads || matches!(act, Act::Updates(_)) {
             let words = self.place_words.entry(place).or_default();
             if words.len() < PLACE_WORDS_MAX {
@@ -334,7 +342,7 @@ impl<'a> Rounds<'a> {
         let Some(at) = at else {
             let begun = self.threads[thread].began(head, depth, self.program).unwrap_or(step);
             let state = &mut self.threads[thread];
-            state.loops.push(Loop { depth, head, end, begun, run: Vec::new(), run_from: begun, run_length: 0, fresh: 0 });
+            state.loops.push(Loop { depth, head, end, begun, run: Vec::new(), run_from: begun, run_length: 0, fresh: 0, digest: 0, last_digest: None, has_waited: false });
             let at = state.loops.len() - 1;
             if begun < step {
                 self.end_round(thread, at, step);
@@ -351,10 +359,21 @@ impl<'a> Rounds<'a> {
 
     /// A round is over and the next begins at `step`.
     fn end_round(&mut self, thread: usize, at: usize, step: u64) {
-        let from = self.threads[thread].loops[at].begun;
+        let of = &mut self.threads[thread].loops[at];
+        let (from, digest) = (of.begun, std::mem::take(&mut of.digest));
+        if of.last_digest.replace(digest) == Some(digest)
+            && !of.has_waited
+            && let Some(last) = of.run.last_mut()
+        {
+            (last.to, of.begun) = (step, step);
+            of.run_length += 1;
+            return;
+        }
         let round = self.round(thread, from, step);
         let of = &mut self.threads[thread].loops[at];
         of.begun = step;
+        let has_waited = std::mem::take(&mut of.has_waited);
+        let round = round.map(|round| Round { is_quiet: round.is_quiet && !has_waited, ..round });
         match round {
             Some(mut round) if round.is_quiet => {
                 if of.run_length == 0 {
@@ -399,9 +418,11 @@ impl<'a> Rounds<'a> {
         if of.run_length == 0 {
             return;
         }
+        let mut has_waited = false;
         if let Some(word) = self.exit_word(thread, of, last) {
             let end = of.run.last().expect("a run has a round").to;
             self.found.runs[thread].push((of.run_from, end));
+            has_waited = true;
             let mut reads: Vec<Look> = of.run.iter().flat_map(|round| round.reads.iter().copied()).collect();
             reads.extend(last.reads.iter().filter(|look| look.word == word));
             for look in reads {
@@ -410,6 +431,9 @@ impl<'a> Rounds<'a> {
             }
         }
         self.forget_run(thread, at);
+        for outer in &mut self.threads[thread].loops[..at] {
+            outer.has_waited |= has_waited;
+        }
     }
 
     /// The word whose new value ended the run.
@@ -520,6 +544,13 @@ fn is_newer_than_run(look: &Look, run: &[Round], thread: usize) -> bool {
 }
 
 impl OfThread {
+    /// Of the round of the innermost loop; of those around it nobody knows what comes of that.
+    fn digest(&mut self, what: u64) {
+        if let Some(of) = self.loops.last_mut() {
+            of.digest = (of.digest.rotate_left(5) ^ what).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
     fn forget(&mut self) {
         if self.passed.len() > HISTORY {
             self.passed.pop_front();
