@@ -340,7 +340,7 @@ impl<'a> Rounds<'a> {
     fn enter_again(&mut self, thread: usize, step: u64, head: u64, end: u64, depth: u32) {
         let at = self.threads[thread].loops.iter().rposition(|of| of.depth == depth && of.head == head);
         let Some(at) = at else {
-            let begun = self.threads[thread].began(head, depth, self.program).unwrap_or(step);
+            let begun = self.threads[thread].began(head, end, depth, self.program).unwrap_or(step);
             let state = &mut self.threads[thread];
             state.loops.push(Loop { depth, head, end, begun, run: Vec::new(), run_from: begun, run_length: 0, fresh: 0, digest: 0, last_digest: None, has_waited: false });
             let at = state.loops.len() - 1;
@@ -561,8 +561,9 @@ impl OfThread {
         }
     }
 
-    /// Where the loop's first round began: where the thread last came to its head, perhaps in the middle of a block.
-    fn began(&self, head: u64, depth: u32, program: &Program) -> Option<u64> {
+    /// Where the first round of the loop at [head, end) began: where the thread came to its head, perhaps in the middle
+    /// of a block, and has not left it since.
+    fn began(&self, head: u64, end: u64, depth: u32, program: &Program) -> Option<u64> {
         for passed in self.passed.iter().rev().take(ROUND_STEPS_MAX as usize) {
             if passed.depth < depth {
                 return None;
@@ -573,6 +574,9 @@ impl OfThread {
             let block = program.block(passed.token);
             if (block.address..block.address + block.bytes.len() as u64).contains(&head) {
                 return Some(passed.step);
+            }
+            if !(head..end).contains(&block.address) {
+                return None;
             }
         }
         None
