@@ -78,6 +78,7 @@ EVENTS = {
     38: ("spin_wait", "c object:v wake:v iterations:v"),
     39: ("polling", "instructions:v"),
     40: ("spin_wait", "c object:v wake:v iterations:v lends:v"),
+    41: ("turn", "c estimate:v"),
 }
 EVENT_NAMES = {name for name, _ in EVENTS.values()}
 
@@ -305,7 +306,7 @@ class Record:
             )
             if [slot.instruction for slot in slots] != sorted(slot.instruction for slot in slots):
                 raise Damaged("slots are not ordered by instruction")
-            if count < 1 or any(slot.instruction >= count or slot.kind > 8 for slot in slots):
+            if count < 1 or any(slot.instruction >= count or slot.kind > 9 for slot in slots):
                 raise Damaged("a block with a slot that cannot be")
             block_id = frame.position + number
             self.blocks[block_id] = Block(block_id, address, version, lengths, code, slots)
