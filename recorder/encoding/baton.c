@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "baton.h"
 
+#include "code_table.h"
 #include "fields.h"
 #include "platform.h"
+#include "raw_words.h"
 #include "record_format.h"
 #include "recording.h"
 #include "thread.h"
+
+#include <string.h>
 
 /* Words of a buffer for so many instructions, about. */
 #define WORDS_OF(instructions) ((instructions) / 2)
@@ -97,6 +101,12 @@ static void pass_from(struct baton_member *member) {
   give(next_of_all(NULL));
 }
 
+/* Who reads the same words again and again waits, too: it is seen after few rounds, and the rest of
+ * its quantum is only counted. */
+#define SPIN_PERIOD_MAX 32
+#define SPIN_ROUNDS 8
+#define SPIN_WORDS 512
+
 /* Before the buffer is full, which moves the position. */
 #define WORDS_BEFORE_END 256
 
@@ -121,6 +131,8 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
       limit_behind(thread, lead + (behind < LEAD_MEETING ? LEAD_MEETING - behind : 0));
   limits->quantum =
       limit_behind(thread, lead + (behind < LEAD_QUANTUM ? LEAD_QUANTUM - behind : 0));
+  if (thread->member.is_spinning && limits->quantum > *thread->position + SPIN_WORDS)
+    limits->quantum = *thread->position + SPIN_WORDS;
 }
 
 static void tell_turn(struct thread *thread) {
@@ -185,14 +197,48 @@ static void pay_pause(struct baton_member *member) {
   member->clock += PAUSE_PRICE << member->pauses;
 }
 
+static bool is_idle_round(const uint64_t *words, const uint64_t *to) {
+  bool reads = false;
+  for (; words < to; words += raw_words_of(words)) {
+    if (word_is_marker(*words))
+      return false;
+    uint16_t flags = code_table_get((uint32_t)*words)->flags;
+    if ((flags & BLOCK_STORES) != 0)
+      return false;
+    reads |= (flags & BLOCK_READS_DATA) != 0;
+  }
+  return reads && words == to;
+}
+
+static bool spins(const struct thread *thread) {
+  const uint64_t *end = *thread->position;
+  for (ptrdiff_t period = 1; period <= SPIN_PERIOD_MAX; period++) {
+    ptrdiff_t words = period * SPIN_ROUNDS;
+    if (end - words - period < thread->buffer)
+      return false;
+    if (memcmp(end - words, end - words - period, (size_t)words * sizeof(*end)) == 0)
+      return is_idle_round(end - period, end);
+  }
+  return false;
+}
+
+static void pay_spinning(struct baton_member *member) {
+  uint64_t ran = member->counted - member->looked_at;
+  if (member->is_spinning && ran < LEAD_QUANTUM)
+    member->clock += LEAD_QUANTUM - ran;
+}
+
 bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   struct baton_member *member = &thread->member;
   if (is_alone())
     return false;
+  member->is_spinning = lead == LEAD_QUANTUM && spins(thread);
   thread_drain(thread);
   baton_clock(thread);
   if (lead == LEAD_NONE)
     pay_pause(member);
+  pay_spinning(member);
+  member->looked_at = member->counted;
   uint64_t clock = member->clock;
   lock();
   struct baton_member *next = next_of_all(member);

@@ -46,6 +46,8 @@ struct baton_member {
   enum baton_end end;
   uint64_t paused_at; /* its instructions at its last pause */
   uint32_t pauses;    /* one shortly behind the other */
+  uint64_t looked_at; /* its instructions when it was looked at last */
+  bool is_spinning;   /* then it did nothing but read the same words again */
   volatile int has_baton;
   bool is_ending;
 

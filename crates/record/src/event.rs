@@ -439,8 +439,15 @@ impl Event {
     #[must_use]
     pub fn is_synchronisation(&self) -> bool {
         use Event as E;
-        let others_have_clocks =
-            matches!(self, E::Map { .. } | E::Unmap { .. } | E::Module { .. } | E::Exec { .. } | E::PersistCall { .. } | E::Turn { .. });
+        let others_have_clocks = matches!(
+            self,
+            E::Map { .. }
+                | E::Unmap { .. }
+                | E::Module { .. }
+                | E::Exec { .. }
+                | E::PersistCall { .. }
+                | E::Turn { .. }
+        );
         self.clock().is_some() && !others_have_clocks
     }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::error::RecordError;
 use super::code::Program;
+use super::error::RecordError;
 use super::event::ThreadId;
-use super::order::{self, Changes};
 use super::memory_map::{MappingEvents, MemoryMap};
+use super::order::{self, Changes};
 use super::reader::Record;
 use super::trace::Frame;
 use super::word_uses::{StoreMakers, WordUses};

@@ -288,9 +288,8 @@ impl<'a> Edges<'a> {
 
     fn wait(&self, read: &Read, store: &Store, threads: &mut [ChangesOfThread]) {
         let held = &self.threads[read.thread].held;
-        let lends = held.iter().filter(|held| {
-            held.from < read.number && read.number < held.to && held.from > store.number
-        });
+        let lends =
+            held.iter().filter(|held| held.from < read.number && read.number < held.to && held.from > store.number);
         let event = Event::SpinWait {
             clock: store.clock,
             object: read.word * WORD_BYTES,
@@ -322,7 +321,10 @@ impl<'a> Edges<'a> {
     fn outcomes(&self, words: &FxHashSet<u64>) -> FxHashMap<(u64, Place, i64), Outcomes> {
         let mut groups: FxHashMap<(Place, i64), Outcomes> = FxHashMap::default();
         let updates = || {
-            self.reads.iter().filter_map(|read| Some((read, read.update?))).filter(|(read, _)| words.contains(&read.word))
+            self.reads
+                .iter()
+                .filter_map(|read| Some((read, read.update?)))
+                .filter(|(read, _)| words.contains(&read.word))
         };
         for (read, (old, by)) in updates() {
             groups.entry((read.place, by)).or_default().add(old, read.outcome);
@@ -367,7 +369,8 @@ impl Outcomes {
 
 fn code_of(block: &Block, slot: u16) -> Vec<u8> {
     let instruction = block.slots[usize::from(slot)].instruction;
-    let is_prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
+    let is_prefix =
+        |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
     let bytes = block.instructions().nth(usize::from(instruction)).map_or(&[][..], |(_, bytes)| bytes);
     bytes.iter().copied().skip_while(is_prefix).collect()
 }
@@ -383,6 +386,7 @@ fn uses_result(block: &Block, slot: u16) -> bool {
     }
     let next = usize::from(block.slots[usize::from(slot)].instruction) + 1;
     let bytes = block.instructions().nth(next).map_or(&[][..], |(_, bytes)| bytes);
-    let code: Vec<u8> = bytes.iter().copied().skip_while(|byte| matches!(byte, 0x40..=0x4f | 0xf2 | 0x2e | 0x3e)).collect();
+    let code: Vec<u8> =
+        bytes.iter().copied().skip_while(|byte| matches!(byte, 0x40..=0x4f | 0xf2 | 0x2e | 0x3e)).collect();
     matches!(code[..], [0x70..=0x7f, ..] | [0x0f, 0x40..=0x4f | 0x80..=0x8f | 0x90..=0x9f, ..])
 }

@@ -140,7 +140,8 @@ pub(super) fn update_of(block: &crate::code::Block, at: usize, slots: &[u64]) ->
     let old = value(1)? & mask;
     let operand = value(2).map(|value| value & mask);
     let bytes = block.instructions().nth(usize::from(slot.instruction))?.1;
-    let is_prefix = |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
+    let is_prefix =
+        |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
     let code: Vec<u8> = bytes.iter().copied().skip_while(is_prefix).collect();
     let with = |work: fn(u64, u64) -> u64| operand.map(|operand| work(old, operand) & mask);
     let new = match code[..] {
@@ -276,15 +277,7 @@ impl<'a> Rounds<'a> {
         state.forget();
     }
 
-    fn touch(
-        &mut self,
-        thread: usize,
-        step: u64,
-        place: Place,
-        word: u64,
-        kind: SlotKind,
-        update: Option<(u64, u64)>,
-    ) {
+    fn touch(&mut self, thread: usize, step: u64, place: Place, word: u64, kind: SlotKind, update: Option<(u64, u64)>) {
         let seen = self.versions.get(&word).copied().unwrap_or_default();
         let act = match (kind, update) {
             (SlotKind::Load, _) => Act::Reads,
@@ -326,14 +319,6 @@ impl<'a> Rounds<'a> {
         if !jumps || address >= last_end || last.address == 0 {
             return;
         }
-        let state = &mut self.threads[thread];
-        while let Some(of) = state.loops.last() {
-            if of.depth == depth && of.head > address {
-                self.leave(thread, step);
-                return self.enter_again(thread, step, address, last_end, depth);
-            }
-            break;
-        }
         self.enter_again(thread, step, address, last_end, depth);
     }
 
@@ -342,7 +327,19 @@ impl<'a> Rounds<'a> {
         let Some(at) = at else {
             let begun = self.threads[thread].began(head, end, depth, self.program).unwrap_or(step);
             let state = &mut self.threads[thread];
-            state.loops.push(Loop { depth, head, end, begun, run: Vec::new(), run_from: begun, run_length: 0, fresh: 0, digest: 0, last_digest: None, has_waited: false });
+            state.loops.push(Loop {
+                depth,
+                head,
+                end,
+                begun,
+                run: Vec::new(),
+                run_from: begun,
+                run_length: 0,
+                fresh: 0,
+                digest: 0,
+                last_digest: None,
+                has_waited: false,
+            });
             let at = state.loops.len() - 1;
             if begun < step {
                 self.end_round(thread, at, step);
@@ -438,9 +435,8 @@ impl<'a> Rounds<'a> {
 
     /// The word whose new value ended the run.
     fn exit_word(&self, thread: usize, of: &Loop, last: &Round) -> Option<u64> {
-        let common = |round: &Round| {
-            round.path.iter().zip(&last.path).take_while(|(own, other)| own.0 == other.0).count()
-        };
+        let common =
+            |round: &Round| round.path.iter().zip(&last.path).take_while(|(own, other)| own.0 == other.0).count();
         let best = of.run.iter().map(common).max()?;
         if best == 0 {
             return None;

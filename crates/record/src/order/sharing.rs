@@ -62,9 +62,10 @@ impl<'a> Sharing<'a> {
         let last = word_of(address + size.max(1) - 1);
         let mut word = word_of(address);
         while word <= last {
-            let page = self.pages.entry(word / PAGE_WORDS as u64).or_insert_with(|| {
-                Box::new(Page { owner: [NOBODY; PAGE_WORDS], is_stored: [false; PAGE_WORDS] })
-            });
+            let page = self
+                .pages
+                .entry(word / PAGE_WORDS as u64)
+                .or_insert_with(|| Box::new(Page { owner: [NOBODY; PAGE_WORDS], is_stored: [false; PAGE_WORDS] }));
             let at = (word % PAGE_WORDS as u64) as usize;
             let own = thread as u16 + 1;
             let owner = &mut page.owner[at];
@@ -76,8 +77,6 @@ impl<'a> Sharing<'a> {
 
     pub(super) fn is_shared(&self, word: u64) -> bool {
         let at = (word % PAGE_WORDS as u64) as usize;
-        self.pages
-            .get(&(word / PAGE_WORDS as u64))
-            .is_some_and(|page| page.owner[at] == SEVERAL && page.is_stored[at])
+        self.pages.get(&(word / PAGE_WORDS as u64)).is_some_and(|page| page.owner[at] == SEVERAL && page.is_stored[at])
     }
 }
