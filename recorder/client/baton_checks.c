@@ -31,8 +31,7 @@ static bool is_pause(instr_t *instr) { return instr_get_opcode(instr) == OP_paus
 
 /* What others see as one step. */
 bool baton_checks_is_atomic(instr_t *instr) {
-  return (instr_get_prefix_flag(instr, PREFIX_LOCK) ||
-          instr_get_opcode(instr) == OP_xchg) &&
+  return (instr_get_prefix_flag(instr, PREFIX_LOCK) || instr_get_opcode(instr) == OP_xchg) &&
          instr_writes_memory(instr);
 }
 
@@ -57,8 +56,8 @@ static bool may_go_back(instr_t *last, app_pc start) {
   return !opnd_is_pc(target) || opnd_get_pc(target) <= instr_get_app_pc(last);
 }
 
-/* What the look takes of the program's registers is back behind it: what wraps functions comes next,
- * and sees values that the program will not read, such as results. */
+/* What the look takes of the program's registers is back behind it: what wraps functions comes
+ * next, and sees values that the program will not read, such as results. */
 static void insert_restore(void *drcontext, instrlist_t *block, instr_t *where, bool has_flags) {
   dr_restore_reg(drcontext, block, where, DR_REG_XCX, SPILL_SLOT_2);
   if (!has_flags)
@@ -79,13 +78,13 @@ static void insert_look(void *drcontext, instrlist_t *block, instr_t *where, app
   dr_save_reg(drcontext, block, where, DR_REG_XCX, SPILL_SLOT_2);
   dr_insert_read_raw_tls(drcontext, block, where, position_tls_segment, position_tls_offset,
                          DR_REG_XCX);
-  opnd_t at = opnd_create_far_base_disp(
-      position_tls_segment, DR_REG_NULL, DR_REG_NULL, 0,
-      (int)(position_tls_offset + sizeof(uint64_t *) + limit), OPSZ_8);
+  opnd_t at =
+      opnd_create_far_base_disp(position_tls_segment, DR_REG_NULL, DR_REG_NULL, 0,
+                                (int)(position_tls_offset + sizeof(uint64_t *) + limit), OPSZ_8);
   instrlist_meta_preinsert(block, where,
                            INSTR_CREATE_cmp(drcontext, opnd_create_reg(DR_REG_XCX), at));
-  instrlist_meta_preinsert(
-      block, where, INSTR_CREATE_jcc(drcontext, OP_jbe, opnd_create_instr(is_within)));
+  instrlist_meta_preinsert(block, where,
+                           INSTR_CREATE_jcc(drcontext, OP_jbe, opnd_create_instr(is_within)));
   insert_restore(drcontext, block, where, has_flags);
   dr_insert_clean_call(drcontext, block, where, (void *)look, false, 2, OPND_CREATE_INTPTR(pc),
                        OPND_CREATE_INT32((int)lead));
@@ -135,9 +134,8 @@ void baton_checks_init(void) {
   if (!baton_is_passed)
     return;
   drmgr_priority_t priority = {sizeof(priority), "fencepost.baton", NULL, NULL, -1000};
-  bool is_ready =
-      drmgr_register_bb_app2app_event(on_block, NULL) &&
-      drmgr_register_bb_instrumentation_event(NULL, on_insertion, &priority);
+  bool is_ready = drmgr_register_bb_app2app_event(on_block, NULL) &&
+                  drmgr_register_bb_instrumentation_event(NULL, on_insertion, &priority);
   DR_ASSERT_MSG(is_ready, "the engine's extensions could not be started");
 }
 

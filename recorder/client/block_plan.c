@@ -260,8 +260,7 @@ static void add_value_slots(struct draft *draft, instr_t *instr) {
   if (opnd_is_null(operand))
     return;
   uint32_t bytes = drutil_opnd_mem_size_in_bytes(operand, instr);
-  add_slot(draft, SLOT_VALUE, bytes,
-           add_source(draft, RAW_MEMORY, DR_REG_NULL, operand, 1), 0);
+  add_slot(draft, SLOT_VALUE, bytes, add_source(draft, RAW_MEMORY, DR_REG_NULL, operand, 1), 0);
   bool is_compared = instr_get_opcode(instr) == OP_cmpxchg;
   for (int i = 0; i < instr_num_srcs(instr); i++) {
     opnd_t source = instr_get_src(instr, i);

@@ -133,16 +133,26 @@ static void insert_memory(void *drcontext, instrlist_t *block, instr_t *where,
   drreg_restore_app_values(drcontext, block, where, from, NULL);
   switch (opnd_size_in_bytes(opnd_get_size(from))) {
   case 1:
-    instrlist_meta_preinsert(block, where, INSTR_XL8(INSTR_CREATE_movzx(drcontext, to, sized(from, OPSZ_1)), instr_get_app_pc(where)));
+    instrlist_meta_preinsert(
+        block, where,
+        INSTR_XL8(INSTR_CREATE_movzx(drcontext, to, sized(from, OPSZ_1)), instr_get_app_pc(where)));
     break;
   case 2:
-    instrlist_meta_preinsert(block, where, INSTR_XL8(INSTR_CREATE_movzx(drcontext, to, sized(from, OPSZ_2)), instr_get_app_pc(where)));
+    instrlist_meta_preinsert(
+        block, where,
+        INSTR_XL8(INSTR_CREATE_movzx(drcontext, to, sized(from, OPSZ_2)), instr_get_app_pc(where)));
     break;
   case 4:
-    instrlist_meta_preinsert(block, where, INSTR_XL8(INSTR_CREATE_mov_ld(drcontext, opnd_create_reg(reg_64_to_32(value)), sized(from, OPSZ_4)), instr_get_app_pc(where)));
+    instrlist_meta_preinsert(
+        block, where,
+        INSTR_XL8(INSTR_CREATE_mov_ld(drcontext, opnd_create_reg(reg_64_to_32(value)),
+                                      sized(from, OPSZ_4)),
+                  instr_get_app_pc(where)));
     break;
   default:
-    instrlist_meta_preinsert(block, where, INSTR_XL8(INSTR_CREATE_mov_ld(drcontext, to, sized(from, OPSZ_8)), instr_get_app_pc(where)));
+    instrlist_meta_preinsert(block, where,
+                             INSTR_XL8(INSTR_CREATE_mov_ld(drcontext, to, sized(from, OPSZ_8)),
+                                       instr_get_app_pc(where)));
     break;
   }
   insert_store(block, where,

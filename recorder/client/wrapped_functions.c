@@ -33,7 +33,8 @@ static void after_call(void *wrapping, void *user_data) {
 static void wrap_synchronisation(const char *name, app_pc address, void *user_data) {
   const struct function *function = synchronisation_function(name);
   /* Versions of a function that are the same code are refused the second time. */
-  if (function != NULL && drwrap_wrap_ex(address, before_call, after_call, (void *)function, DRWRAP_FLAGS_NONE))
+  if (function != NULL &&
+      drwrap_wrap_ex(address, before_call, after_call, (void *)function, DRWRAP_FLAGS_NONE))
     baton_checks_meet_at(address);
 }
 

@@ -60,7 +60,7 @@ static bool can_run(const struct baton_member *member) {
 /* The place of its clock from which it could go on. */
 static uint64_t ready_at(const struct baton_member *member) {
   return member->state == BATON_WAITS && member->until > member->clock ? member->until
-                                                                      : member->clock;
+                                                                       : member->clock;
 }
 
 /* Who is next, `except` apart; NULL where nobody can run. */
@@ -147,8 +147,7 @@ static void await_turn(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
   while (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0) {
     bool waits = member->state == BATON_WAITS;
-    bool is_signalled =
-        platform_wait(&member->has_baton, 0, waits ? SIGNAL_LOOK_MS : 0, where);
+    bool is_signalled = platform_wait(&member->has_baton, 0, waits ? SIGNAL_LOOK_MS : 0, where);
     if (!is_signalled || !waits)
       continue;
     lock();

@@ -21,9 +21,9 @@ struct thread;
 
 /* How far ahead of the thread that is furthest behind one may be. */
 enum baton_lead {
-  LEAD_NONE = 0,         /* at a pause or yield */
-  LEAD_MEETING = 2000,   /* where threads meet */
-  LEAD_QUANTUM = 20000,  /* anywhere else */
+  LEAD_NONE = 0,        /* at a pause or yield */
+  LEAD_MEETING = 2000,  /* where threads meet */
+  LEAD_QUANTUM = 20000, /* anywhere else */
 };
 
 enum baton_end { BATON_WOKEN, BATON_TIMED_OUT, BATON_INTERRUPTED };

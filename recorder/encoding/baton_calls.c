@@ -267,8 +267,8 @@ static bool waits_until(struct thread *thread, const uint64_t *argument, bool is
     return true;
   if (!read_time(argument[3], &ns))
     return false;
-  bool is_real = (argument[1] & FUTEX_CLOCK_REALTIME) != 0 ||
-                 (argument[1] & FUTEX_CMD_MASK) == FUTEX_LOCK_PI;
+  bool is_real =
+      (argument[1] & FUTEX_CLOCK_REALTIME) != 0 || (argument[1] & FUTEX_CMD_MASK) == FUTEX_LOCK_PI;
   *until = place_of(thread, ns, is_absolute, is_real ? CLOCK_REALTIME : CLOCK_MONOTONIC);
   return true;
 }

@@ -12,8 +12,8 @@ struct thread;
 struct system_call;
 
 enum baton_call {
-  CALL_GOES_ON, /* the kernel makes it, now */
-  CALL_IS_MADE, /* it has been made, with this result */
+  CALL_GOES_ON,      /* the kernel makes it, now */
+  CALL_IS_MADE,      /* it has been made, with this result */
   CALL_GOES_OUTSIDE, /* likewise the kernel, but nobody knows for how long: without the baton */
 };
 

@@ -122,7 +122,8 @@ struct thread {
 };
 
 /* A thread begins, in memory of the recorder's, before its first instruction; instrumented code has
- * the position at `position`, and looks at `limits`. True where its mappings were sent: it is the first of the program. */
+ * the position at `position`, and looks at `limits`. True where its mappings were sent: it is the
+ * first of the program. */
 bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **position,
                   struct baton_limits *limits);
 /* It ends, by itself or with the process. */

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,9 +71,12 @@ class Polled:
     warnings: list[str]
 
 
-def record(case: Case, program: Path, target: Path, processors: Processors) -> str:
+def record(
+    case: Case, program: Path, target: Path, processors: Processors, options: Sequence[str] = ()
+) -> str:
     """Records the case on these processors; gives what it printed."""
-    command = [str(LAUNCHER), "-o", str(target), "--", str(program), *case.program.arguments]
+    words = [*options, "-o", str(target), "--", str(program), *case.program.arguments]
+    command = [str(LAUNCHER), *words]
     with processors.taken():
         recorder = subprocess.Popen(
             command,

@@ -43,3 +43,6 @@ pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError
     let frames = turns.walk(record, |thread, number, what| edges.take_in(thread, number, what))?;
     Ok(Some(edges.finish(&frames)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -132,9 +132,6 @@ impl Host {
             self.process.waits.forced += u64::from(!self.limits.is_limited);
             return true;
         }
-        if std::env::var_os("FENCEPOST_TELL_FORCED").is_some() {
-            eprintln!("stuck: {:?}", self.process.synchronisation.waiting());
-        }
         let forced = self.process.synchronisation.force().map(|thread| thread.0 as usize);
         let Some(thread) = forced.or_else(|| self.process.next_unstarted()) else { return false };
         self.process.spins.give_up(thread);

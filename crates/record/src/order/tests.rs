@@ -1,0 +1,105 @@
+use std::sync::Arc;
+
+use crate::{
+    BlockBuilder, Bytes, Clock, CutPolicy, Event, Frame, Info, Record, SlotKind, SpinReleaseKind, ThreadId, Writer,
+    WriterOptions,
+};
+
+const WORD: u64 = 0x5000;
+const FIRST: ThreadId = ThreadId(0);
+const SECOND: ThreadId = ThreadId(1);
+
+/// A program of two threads that take turns: the second polls a word until the first stores to it.
+struct Turns {
+    writer: Writer<Vec<u8>>,
+    polls: u32,
+    stores: u32,
+    works: u32,
+}
+
+impl Turns {
+    fn new() -> Self {
+        let mut writer = Writer::new(Vec::new(), &Info::default(), WriterOptions::default()).expect("a writer");
+        // cmp [rdi], eax; jne back: a loop of one block.
+        let polls = BlockBuilder::at(0x1000).instruction(&[0x39, 0x07], &[(SlotKind::Load, 4)]);
+        let polls = writer.add_block(polls.instruction(&[0x75, 0xfc], &[]).build()).expect("a block");
+        let works = writer.add_block(BlockBuilder::at(0x1004).instruction(&[0x90], &[]).build()).expect("a block");
+        let stores = BlockBuilder::at(0x2000).instruction(&[0x89, 0x07], &[(SlotKind::Store, 4)]);
+        let stores = writer.add_block(stores.build()).expect("a block");
+        let mut turns = Self { writer, polls, stores, works };
+        turns.start(FIRST);
+        turns
+    }
+
+    fn start(&mut self, thread: ThreadId) {
+        let clock = self.writer.tick();
+        let start = Event::ThreadStart { clock, kernel_tid: 0, stack_low: 0, stack_high: 0 };
+        self.writer.event(thread, &start).expect("an event");
+    }
+
+    fn turn(&mut self, thread: ThreadId) {
+        let clock = self.writer.tick();
+        self.writer.event(thread, &Event::Turn { clock, estimate: 0 }).expect("an event");
+    }
+
+    fn execute(&mut self, thread: ThreadId, block: u32, slots: &[u64], times: u32) {
+        for _ in 0..times {
+            self.writer.execute(thread, block, slots).expect("an execution");
+        }
+    }
+
+    /// What a replay sees of the second thread: its blocks, 0 for events, and these.
+    fn seen(self, thread: ThreadId) -> (Vec<u32>, Vec<Event>) {
+        let source = Arc::new(Bytes::new("turns", self.writer.seal("exit 0").expect("a record")));
+        let record = Record::open(source, CutPolicy::Refuse).expect("a record");
+        let mut frame = Frame::default();
+        assert!(record.reader(thread).next_frame(&mut frame).expect("a frame"));
+        (frame.steps, frame.events)
+    }
+}
+
+/// The second thread polls before and behind what the first does.
+fn polled(between: impl FnOnce(&mut Turns)) -> Turns {
+    let mut turns = Turns::new();
+    turns.start(SECOND);
+    turns.execute(SECOND, turns.polls, &[WORD], 5);
+    turns.turn(FIRST);
+    between(&mut turns);
+    turns.turn(SECOND);
+    turns.execute(SECOND, turns.polls, &[WORD], 1);
+    turns.execute(SECOND, turns.works, &[], 1);
+    turns
+}
+
+#[test]
+fn rounds_that_another_threads_store_ends_are_left_out_and_wait_for_it() {
+    let stores = |turns: &mut Turns| turns.execute(FIRST, turns.stores, &[WORD], 1);
+    let turns = polled(stores);
+    let (polls, works) = (turns.polls, turns.works);
+    let (steps, events) = turns.seen(SECOND);
+    let blocks: Vec<u32> = steps.into_iter().filter(|&step| step != 0).collect();
+    assert_eq!(blocks, [polls, works]);
+    let waits = |event: &Event| match *event {
+        Event::SpinWait { object, wake, .. } => Some((object, wake)),
+        _ => None,
+    };
+    let waited: Vec<_> = events.iter().filter_map(waits).collect();
+    let (_, events) = polled(stores).seen(FIRST);
+    let release = |event: &Event| match *event {
+        Event::SpinRelease { clock, object, kind: SpinReleaseKind::Store, .. } => Some((object, Some(clock))),
+        _ => None,
+    };
+    assert_eq!(waited, events.iter().filter_map(release).collect::<Vec<(u64, Option<Clock>)>>());
+    assert_eq!(waited.len(), 1);
+    assert_eq!(waited[0].0, WORD);
+}
+
+#[test]
+fn rounds_that_nobody_elses_store_ends_are_work() {
+    let turns = polled(|turns| turns.execute(FIRST, turns.stores, &[WORD + 64], 1));
+    let (polls, works) = (turns.polls, turns.works);
+    let (steps, events) = turns.seen(SECOND);
+    let blocks: Vec<u32> = steps.into_iter().filter(|&step| step != 0).collect();
+    assert_eq!(blocks, [polls, polls, polls, polls, polls, polls, works]);
+    assert!(!events.iter().any(|event| matches!(event, Event::SpinWait { .. })));
+}
