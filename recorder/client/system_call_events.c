@@ -17,6 +17,12 @@
 
 static bool on_filter(void *drcontext, int number) { return true; }
 
+/* While the kernel makes a call that may block. */
+static void let_others_run(struct thread *thread) {
+  if (baton_is_passed && thread->is_recorded)
+    baton_step_outside(thread);
+}
+
 /* Whether the kernel is to make it. */
 static bool makes_call(void *drcontext, struct thread *thread, struct system_call *call) {
   int64_t result = 0;
@@ -36,8 +42,10 @@ static bool makes_call(void *drcontext, struct thread *thread, struct system_cal
 static bool on_before(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
   if (signal_wait_before(drcontext, thread, number) ||
-      whole_transfer_before(drcontext, thread, number))
+      whole_transfer_before(drcontext, thread, number)) {
+    let_others_run(thread);
     return true;
+  }
   if (withheld_call(drcontext, number))
     return false;
   if (!thread->is_recorded) {
@@ -60,8 +68,10 @@ static void on_after(void *drcontext, int number) {
       baton_step_inside(thread);
   }
   if (signal_wait_after(drcontext, thread, number, &result) ||
-      whole_transfer_after(drcontext, thread, number, &result))
+      whole_transfer_after(drcontext, thread, number, &result)) {
+    let_others_run(thread); /* It is made again. */
     return;
+  }
   signals_after_call(number, result);
   if (thread->is_recorded && thread->system_call.number == number)
     system_call_ends(thread, &thread->system_call, result);
