@@ -27,7 +27,7 @@ BYTES_MAX = 60 << 20
 
 # The engine's and ours, which lie beside each other and find each other there.
 OWN_LIBRARIES = re.compile(r"lib(dynamorio|dr\w+|fencepost\w*)\.so")
-NOT_SHIPPED = (".d", ".o", ".a")
+NOT_SHIPPED = (".d", ".o", ".a", ".stamp")
 
 Settings = dict[str, Any] | None
 
