@@ -8,10 +8,12 @@
 #include "thread.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -359,11 +361,38 @@ static bool is_nonblocking(int descriptor) {
   return flags < 0 || (flags & nonblocking) != 0;
 }
 
+/* Whether it is a pipe, a socket or a terminal: what others make ready. */
+static bool is_stream(int descriptor) {
+  struct stat status;
+  return raw_system_call(SYS_fstat, (uintptr_t)descriptor, (uintptr_t)&status, 0) == 0 &&
+         !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode) && !S_ISBLK(status.st_mode);
+}
+
+/* So much goes through at once where anything does. */
+static bool is_whole(const struct system_call *call) {
+  switch (call->x86_64) {
+  case SYS_write:
+  case SYS_sendto:
+    return call->argument[2] <= PIPE_BUF;
+  case SYS_writev:
+  case SYS_sendmsg:
+    return false;
+  case SYS_recvfrom:
+    return (call->argument[3] & MSG_WAITALL) == 0;
+  case SYS_recvmsg:
+    return (call->argument[2] & MSG_WAITALL) == 0;
+  default:
+    return true;
+  }
+}
+
 static enum baton_call on_descriptor(struct thread *thread, const struct system_call *call,
                                      short events, int64_t *result) {
   int descriptor = (int)call->argument[0];
-  if (is_alone() || is_nonblocking(descriptor))
+  if (is_alone() || !is_stream(descriptor) || is_nonblocking(descriptor))
     return CALL_GOES_ON;
+  if (!is_whole(call))
+    return CALL_GOES_OUTSIDE;
   return may_block_on(descriptor, events, thread, result) ? CALL_IS_MADE : CALL_GOES_ON;
 }
 
