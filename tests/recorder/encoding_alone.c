@@ -93,6 +93,11 @@ uint64_t platform_kernel_thread_id(const struct thread *thread) { return (void)t
 uint64_t platform_stack_pointer(const struct thread *thread) { return (uintptr_t)thread; }
 uint64_t platform_first_stack_pointer(void) { return (uintptr_t)&the_thread; }
 uint64_t platform_thread_pointer(const struct thread *thread) { return (uintptr_t)thread; }
+/* Here no threads take turns. */
+bool platform_write(uint64_t to, const void *bytes, size_t count) { return false; }
+bool platform_wait(volatile int *word, int value, uint32_t time_ms, void *where) { return false; }
+void platform_wake(volatile int *word) {}
+
 void platform_yield(void) { sched_yield(); }
 void platform_sleep_ms(uint32_t time_ms) { usleep(time_ms * 1000); }
 void platform_visit_stopped_threads(void (*visit)(struct thread *thread)) { (void)visit; }
@@ -232,7 +237,7 @@ int main(int count, char **arguments) {
   region_of_interest_init();
   synchronisation_init();
   struct thread *thread = &the_thread;
-  bool is_first = thread_begin(thread, NULL, &position);
+  bool is_first = thread_begin(thread, NULL, &position, NULL);
   uint32_t id = intern_block();
   if (has_loops) {
     execute_loops(thread, id, strtoull(arguments[2], NULL, 10));

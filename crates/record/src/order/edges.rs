@@ -72,6 +72,8 @@ pub(super) struct Edges<'a> {
     sequence: u64,
     clock: Clock,
     behind_clock: u64,
+    /// Where steps at which locks are handed on stand in the process clock.
+    places: FxHashMap<(usize, u64), Clock>,
 }
 
 impl<'a> Edges<'a> {
@@ -87,6 +89,15 @@ impl<'a> Edges<'a> {
             sequence: 0,
             clock: Clock(0),
             behind_clock: 0,
+            places: found
+                .queue_locks
+                .iter()
+                .flat_map(|(_, tenures)| tenures)
+                .flat_map(|tenure| {
+                    [Some(tenure.step), tenure.given.map(|(step, _)| step)].map(|step| (tenure.thread, step))
+                })
+                .filter_map(|(thread, step)| Some(((thread, step?), Clock(0))))
+                .collect(),
         }
     }
 
@@ -136,6 +147,10 @@ impl<'a> Edges<'a> {
     fn block(&mut self, thread: usize, step: u64, id: u32, slots: &[u64]) {
         if self.threads[thread].in_call || self.is_left_out(thread, step) {
             return;
+        }
+        if let Some(place) = self.places.get_mut(&(thread, step)) {
+            self.behind_clock += 1;
+            *place = place_behind(self.clock, self.behind_clock);
         }
         for read in self.threads[thread].open.drain(..) {
             self.reads[read].outcome = id;
@@ -227,12 +242,19 @@ impl<'a> Edges<'a> {
         let locks = self.locks();
         let mut words: FxHashSet<u64> = self.found.words.difference(&locks).copied().collect();
         words.extend(self.counters().difference(&locks));
+        for (word, tenures) in &self.found.queue_locks {
+            words.remove(word);
+            for (_, given) in tenures.iter().filter_map(|tenure| tenure.given) {
+                words.remove(&given);
+            }
+        }
         let mut threads = vec![ChangesOfThread::default(); self.threads.len()];
         for (thread, runs) in self.found.runs.iter().enumerate() {
             threads[thread].changes.extend(runs.iter().map(|&(from, to)| (from, Change::Skip(to))));
             threads[thread].frames = frames[thread].clone();
         }
         self.arbitrate(&locks, &mut threads);
+        self.hand_on(&locks, &mut threads);
         let outcomes = self.outcomes(&words);
         let mut wanted: FxHashSet<(u64, usize)> = FxHashSet::default();
         let mut known: FxHashMap<(usize, u64, usize), usize> = FxHashMap::default();
@@ -313,6 +335,24 @@ impl<'a> Edges<'a> {
                 }
                 let to = pair.get(1).map_or(u64::MAX, |give| give.number);
                 self.threads[pair[0].thread].held.push(Held { object, from: pair[0].number, to });
+            }
+        }
+    }
+
+    /// So are those that are handed on; whose last owner kept it is not taken by that one.
+    fn hand_on(&self, locks: &FxHashSet<u64>, threads: &mut [ChangesOfThread]) {
+        for (word, tenures) in self.found.queue_locks.iter().filter(|(word, _)| !locks.contains(word)) {
+            let lock = word * WORD_BYTES;
+            for (tenure, (step, given)) in tenures.iter().filter_map(|tenure| Some((tenure, tenure.given?))) {
+                let uses = [
+                    (tenure.step, lock, SpinReleaseKind::TakesLock),
+                    (step, given * WORD_BYTES, SpinReleaseKind::GivesLock),
+                ];
+                for (step, object, kind) in uses {
+                    let clock = self.places.get(&(tenure.thread, step)).copied().unwrap_or_default();
+                    let event = Event::SpinRelease { clock, object, kind, after: None, lock };
+                    threads[tenure.thread].changes.push((step, Change::Insert(event)));
+                }
             }
         }
     }

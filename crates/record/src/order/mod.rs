@@ -14,6 +14,7 @@
 mod changes;
 mod edges;
 mod flow;
+mod queue_locks;
 mod rounds;
 mod sharing;
 mod walk;

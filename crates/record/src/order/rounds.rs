@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::flow::Flow;
+use super::queue_locks::{Queues, Tenure};
 use super::sharing::{Sharing, word_of};
 use super::walk::What;
 use crate::code::{Program, SlotKind};
@@ -34,6 +35,7 @@ pub(super) struct Version {
     /// Place in the one sequence, from 1; 0 for none.
     pub number: u64,
     pub thread: usize,
+    pub step: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +117,8 @@ pub(super) struct Found {
     pub words: FxHashSet<u64>,
     /// Where they were read.
     pub places: FxHashSet<Place>,
+    /// Locks that are handed on, by the words that threads update, with who had them.
+    pub queue_locks: Vec<(u64, Vec<Tenure>)>,
 }
 
 pub(super) struct Rounds<'a> {
@@ -127,6 +131,7 @@ pub(super) struct Rounds<'a> {
     found: Found,
     /// Shared words that each place has read.
     place_words: FxHashMap<Place, FxHashSet<u64>>,
+    queues: Queues,
 }
 
 /// What an atomic update leaves, from its values; how much that differs.
@@ -173,6 +178,13 @@ pub(super) fn update_of(block: &crate::code::Block, at: usize, slots: &[u64]) ->
     Some((old, new))
 }
 
+/// Whether it stores only where it finds what it expects.
+fn compares(block: &crate::code::Block, at: u16) -> bool {
+    let instruction = usize::from(block.slots[usize::from(at)].instruction);
+    let bytes = block.instructions().nth(instruction).map_or(&[][..], |(_, bytes)| bytes);
+    bytes.windows(2).any(|code| matches!(code, [0x0f, 0xb0 | 0xb1]))
+}
+
 /// A system call that a waiting thread may make: by its number on x86-64.
 fn is_quiet_call(number: u64) -> bool {
     const SCHED_YIELD: u64 = 24;
@@ -196,6 +208,7 @@ impl<'a> Rounds<'a> {
             sequence: 0,
             found,
             place_words: FxHashMap::default(),
+            queues: Queues::default(),
         }
     }
 
@@ -293,9 +306,19 @@ impl<'a> Rounds<'a> {
                 words.insert(word);
             }
         }
-        if act == Act::Stores || matches!(act, Act::Updates(change) if change != 0) {
+        let changes = act == Act::Stores || matches!(act, Act::Updates(change) if change != 0);
+        let hands_out = changes && update.is_some() && !compares(self.program.block(place.0), place.1);
+        if hands_out {
+            self.queues.updated(thread, step, word, self.sequence + 1, seen);
+        } else if act != Act::Stores {
+            self.queues.read(thread, step, word, seen);
+        }
+        if changes && !hands_out {
+            self.queues.give_up(thread);
+        }
+        if changes {
             self.sequence += 1;
-            self.versions.insert(word, Version { number: self.sequence, thread });
+            self.versions.insert(word, Version { number: self.sequence, thread, step });
         }
     }
 
@@ -519,6 +542,7 @@ impl<'a> Rounds<'a> {
         for runs in &mut self.found.runs {
             runs.sort_unstable();
         }
+        self.found.queue_locks = self.queues.locks();
         self.found
     }
 }
