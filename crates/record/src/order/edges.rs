@@ -7,11 +7,11 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
-use super::flow::Flow;
-use super::rounds::{Found, Place, update_of};
+use super::rounds::{Found, Place};
 use super::sharing::{Sharing, WORD_BYTES, word_of};
+use super::updates::{exchanges, update_of, uses_result};
 use super::walk::What;
-use crate::code::{Block, Program, SlotKind};
+use crate::code::{Program, SlotKind};
 use crate::event::{Clock, Event, SpinReleaseKind};
 use crate::reader::Record;
 
@@ -63,7 +63,6 @@ struct OfThread {
 
 pub(super) struct Edges<'a> {
     program: &'a Program,
-    flows: &'a [Flow],
     sharing: &'a Sharing<'a>,
     found: &'a Found,
     threads: Vec<OfThread>,
@@ -77,10 +76,9 @@ pub(super) struct Edges<'a> {
 }
 
 impl<'a> Edges<'a> {
-    pub(super) fn new(record: &'a Record, flows: &'a [Flow], sharing: &'a Sharing<'a>, found: &'a Found) -> Self {
+    pub(super) fn new(record: &'a Record, sharing: &'a Sharing<'a>, found: &'a Found) -> Self {
         Self {
             program: record.program(),
-            flows,
             sharing,
             found,
             threads: (0..record.threads()).map(|_| OfThread::default()).collect(),
@@ -371,11 +369,6 @@ impl<'a> Edges<'a> {
         }
         updates().map(|(read, (_, by))| ((read.word, read.place, by), groups[&(read.place, by)].clone())).collect()
     }
-
-    #[allow(dead_code)]
-    fn flow(&self, id: u32) -> Flow {
-        self.flows[id as usize]
-    }
 }
 
 /// What came of each value that updates at a place found.
@@ -405,28 +398,4 @@ impl Outcomes {
             (None, None) => None,
         }
     }
-}
-
-fn code_of(block: &Block, slot: u16) -> Vec<u8> {
-    let instruction = block.slots[usize::from(slot)].instruction;
-    let is_prefix =
-        |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
-    let bytes = block.instructions().nth(usize::from(instruction)).map_or(&[][..], |(_, bytes)| bytes);
-    bytes.iter().copied().skip_while(is_prefix).collect()
-}
-
-fn exchanges(block: &Block, slot: u16) -> bool {
-    matches!(code_of(block, slot)[..], [0x86 | 0x87, ..] | [0x0f, 0xb0 | 0xb1, ..])
-}
-
-/// Whether what an update found is looked at: that of one that gives no result only by the next instruction.
-fn uses_result(block: &Block, slot: u16) -> bool {
-    if matches!(code_of(block, slot)[..], [0x86 | 0x87, ..] | [0x0f, ..]) {
-        return true;
-    }
-    let next = usize::from(block.slots[usize::from(slot)].instruction) + 1;
-    let bytes = block.instructions().nth(next).map_or(&[][..], |(_, bytes)| bytes);
-    let code: Vec<u8> =
-        bytes.iter().copied().skip_while(|byte| matches!(byte, 0x40..=0x4f | 0xf2 | 0x2e | 0x3e)).collect();
-    matches!(code[..], [0x70..=0x7f, ..] | [0x0f, 0x40..=0x4f | 0x80..=0x8f | 0x90..=0x9f, ..])
 }

@@ -17,6 +17,7 @@ mod flow;
 mod queue_locks;
 mod rounds;
 mod sharing;
+mod updates;
 mod walk;
 
 pub(super) use changes::Changes;
@@ -40,7 +41,7 @@ pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError
     let mut rounds = Rounds::new(record, &flows, &sharing);
     turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
     let found = rounds.finish();
-    let mut edges = Edges::new(record, &flows, &sharing, &found);
+    let mut edges = Edges::new(record, &sharing, &found);
     let frames = turns.walk(record, |thread, number, what| edges.take_in(thread, number, what))?;
     Ok(Some(edges.finish(&frames)))
 }

@@ -1,8 +1,9 @@
 //! Queue locks: tickets and CLH, contended or not.
 //!
 //! Threads update one word, and each then reads a store that the thread before it made after its own update: that is
-//! how the lock is handed on. One test finds them all; a counter that only counts does not pass it. Where a thread first
-//! links itself to the one before it (MCS), the order of the links is kept instead: whose turn it is they say themselves.
+//! how the lock is handed on. One test finds them all; a counter that only counts does not pass it. Where a thread
+//! first links itself to the one before it (MCS), the order of the links is kept instead: whose turn it is they say
+//! themselves.
 
 use rustc_hash::FxHashMap;
 

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::flow::Flow;
 use super::queue_locks::{Queues, Tenure};
 use super::sharing::{Sharing, word_of};
+use super::updates::{compares, update_of};
 use super::walk::What;
 use crate::code::{Program, SlotKind};
 use crate::event::Event;
@@ -132,57 +133,6 @@ pub(super) struct Rounds<'a> {
     /// Shared words that each place has read.
     place_words: FxHashMap<Place, FxHashSet<u64>>,
     queues: Queues,
-}
-
-/// What an atomic update leaves, from its values; how much that differs.
-pub(super) fn update_of(block: &crate::code::Block, at: usize, slots: &[u64]) -> Option<(u64, u64)> {
-    let slot = block.slots.get(at)?;
-    let value = |number: usize| {
-        let other = block.slots.get(at + number)?;
-        (other.kind == SlotKind::Value && other.instruction == slot.instruction).then(|| slots[at + number])
-    };
-    let mask = if slot.size >= 8 { u64::MAX } else { (1 << (8 * slot.size)) - 1 };
-    let old = value(1)? & mask;
-    let operand = value(2).map(|value| value & mask);
-    let bytes = block.instructions().nth(usize::from(slot.instruction))?.1;
-    let is_prefix =
-        |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
-    let code: Vec<u8> = bytes.iter().copied().skip_while(is_prefix).collect();
-    let with = |work: fn(u64, u64) -> u64| operand.map(|operand| work(old, operand) & mask);
-    let new = match code[..] {
-        [0x86 | 0x87, ..] => operand?,
-        [0x0f, 0xc0 | 0xc1, ..] | [0x00..=0x05, ..] => with(u64::wrapping_add)?,
-        [0x0f, 0xb0 | 0xb1, ..] => {
-            let expected = value(3)? & mask;
-            if old == expected { operand? } else { old }
-        }
-        [0x28..=0x2d, ..] => with(u64::wrapping_sub)?,
-        [0x08..=0x0d, ..] => with(|a, b| a | b)?,
-        [0x20..=0x25, ..] => with(|a, b| a & b)?,
-        [0x30..=0x35, ..] => with(|a, b| a ^ b)?,
-        [0xfe | 0xff, operand, ..] => match operand >> 3 & 7 {
-            0 => old.wrapping_add(1) & mask,
-            1 => old.wrapping_sub(1) & mask,
-            _ => return None,
-        },
-        [0x80 | 0x81 | 0x83, kind, ..] => match kind >> 3 & 7 {
-            0 => with(u64::wrapping_add)?,
-            1 => with(|a, b| a | b)?,
-            4 => with(|a, b| a & b)?,
-            5 => with(u64::wrapping_sub)?,
-            6 => with(|a, b| a ^ b)?,
-            _ => return None,
-        },
-        _ => return None,
-    };
-    Some((old, new))
-}
-
-/// Whether it stores only where it finds what it expects.
-fn compares(block: &crate::code::Block, at: u16) -> bool {
-    let instruction = usize::from(block.slots[usize::from(at)].instruction);
-    let bytes = block.instructions().nth(instruction).map_or(&[][..], |(_, bytes)| bytes);
-    bytes.windows(2).any(|code| matches!(code, [0x0f, 0xb0 | 0xb1]))
 }
 
 /// A system call that a waiting thread may make: by its number on x86-64.
