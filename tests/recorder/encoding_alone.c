@@ -94,9 +94,17 @@ uint64_t platform_stack_pointer(const struct thread *thread) { return (uintptr_t
 uint64_t platform_first_stack_pointer(void) { return (uintptr_t)&the_thread; }
 uint64_t platform_thread_pointer(const struct thread *thread) { return (uintptr_t)thread; }
 /* Here no threads take turns. */
-bool platform_write(uint64_t to, const void *bytes, size_t count) { return false; }
-bool platform_wait(volatile int *word, int value, uint32_t time_ms, void *where) { return false; }
-void platform_wake(volatile int *word) {}
+bool platform_write(uint64_t to, const void *bytes, size_t count) {
+  (void)to, (void)bytes, (void)count;
+  return false;
+}
+
+bool platform_wait(volatile int *word, int value, uint32_t time_ms, void *where) {
+  (void)word, (void)value, (void)time_ms, (void)where;
+  return false;
+}
+
+void platform_wake(volatile int *word) { (void)word; }
 
 void platform_yield(void) { sched_yield(); }
 void platform_sleep_ms(uint32_t time_ms) { usleep(time_ms * 1000); }
