@@ -53,7 +53,7 @@ void baton_charge(struct thread *thread, uint64_t instructions) {
 }
 
 static bool can_run(const struct baton_member *member) {
-  return member->state == BATON_READY || member->state == BATON_STARTS ||
+  return member->state == BATON_READY ||
          (member->state == BATON_WAITS && member->until != BATON_FOR_EVER);
 }
 
@@ -325,7 +325,7 @@ static void append(struct baton_member *member) {
 void baton_join(struct thread *thread) {
   struct baton_member *member = &thread->member;
   member->thread = thread;
-  member->state = BATON_STARTS;
+  member->state = BATON_READY;
   thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;
   lock();
   bool is_first = baton.first == NULL;

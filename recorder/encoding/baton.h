@@ -29,7 +29,6 @@ enum baton_lead {
 enum baton_end { BATON_WOKEN, BATON_TIMED_OUT, BATON_INTERRUPTED };
 
 enum baton_state {
-  BATON_STARTS,  /* has not run yet */
   BATON_READY,   /* runs, or could */
   BATON_WAITS,   /* until it is woken, or until a time */
   BATON_OUTSIDE, /* in a system call that nobody can say the end of */
@@ -49,7 +48,6 @@ struct baton_member {
   uint64_t looked_at; /* its instructions when it was looked at last */
   bool is_spinning;   /* then it did nothing but read the same words again */
   volatile int has_baton;
-  bool is_ending;
 
   /* At a futex (baton_calls.c). */
   uint64_t word; /* 0: at none */

@@ -69,6 +69,9 @@ int main(int argc, char **argv) {
   control->one_order = arguments.one_order;
   if (arguments.children)
     children_adopt();
+  if (program.machine == MACHINE_AARCH64 && arguments.one_order)
+    fail(EXIT_WRONG_OPTIONS, "--one-order is for x86-64 programs; %s is one for AArch64",
+         program.path);
   if (program.machine == MACHINE_AARCH64)
     emulator_find(&emulator, &arguments, &program);
   copy_option(control->program, sizeof(control->program), "the program's path", program.path);

@@ -64,7 +64,7 @@ impl Changes {
         frame.written = old.written;
         let mut changes = changes.iter().peekable();
         let (mut slot, mut events) = (0, old.events.into_iter());
-        let mut skipped_to = 0;
+        let (mut skipped_to, mut last) = (0, 0);
         for (index, &id) in old.steps.iter().enumerate() {
             let at = first + index as u64;
             while let Some((_, change)) = changes.next_if(|(place, _)| *place <= at) {
@@ -82,6 +82,9 @@ impl Changes {
             if id == 0 {
                 let event = events.next().expect("an event for each");
                 if is_kept {
+                    if let Event::Interrupted { instructions } = event {
+                        frame.instructions -= last - instructions;
+                    }
                     frame.steps.push(0);
                     frame.events.push(event);
                 }
@@ -92,12 +95,11 @@ impl Changes {
             if is_kept {
                 frame.steps.push(id);
                 frame.slots.extend_from_slice(&old.slots[slot..slot + count]);
-                frame.instructions += block.instruction_count() as u64;
+                last = block.instruction_count() as u64;
+                frame.instructions += last;
             }
             slot += count;
         }
-        // Interruptions are not taken into account yet.
-        frame.instructions = frame.instructions.max(1);
     }
 }
 
