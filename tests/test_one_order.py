@@ -14,8 +14,6 @@ from waits.cases import Case, matching
 from waits.measure import measured, record, replay
 from waits.processors import Processors
 
-OPTION = ("--one-order",)
-
 # Replayed within this of the critical path counted by hand.
 TIME = 0.05
 
@@ -51,8 +49,8 @@ def test_two_records_are_equal_and_waiting_is_no_work(
     case: Case, programs: dict[Case, Path], tmp_path: Path
 ) -> None:
     first, second = tmp_path / "first.fencepost", tmp_path / "second.fencepost"
-    record(case, programs[case], first, Processors.ONE, OPTION)
-    record(case, programs[case], second, Processors.TWO, OPTION)
+    record(case, programs[case], first, Processors.ONE)
+    record(case, programs[case], second, Processors.TWO)
     assert first.read_bytes() == second.read_bytes()
     run = measured(replay(first))
     assert run.forced_waits == 0

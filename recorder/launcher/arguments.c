@@ -23,7 +23,6 @@ static const char usage[] =
     "  --children        record child processes too: N.fencepost's child 123 in N.123.fencepost\n"
     "  --sysroot FOLDER  where the loader and libraries of an AArch64 program are (default:\n"
     "                    QEMU_LD_PREFIX, or else /usr/aarch64-linux-gnu)\n"
-    "  --one-order       one thread at a time, so that two records are equal (a trial)\n"
     "  --statistics      say at the end what the recorder had to do\n"
     "  --starter PID     who started this: when it has ended, PROGRAM is killed and there is no "
     "record\n"
@@ -81,8 +80,6 @@ static void check(const struct arguments *arguments) {
     fail(EXIT_WRONG_OPTIONS, "no program to record (see --help)");
   if (arguments->values && arguments->pm == NULL)
     fail(EXIT_WRONG_OPTIONS, "--values needs --pm SELECTOR: which memory's values to record");
-  if (arguments->values && arguments->one_order)
-    fail(EXIT_WRONG_OPTIONS, "--one-order does not record values; leave out one of the two");
   if (arguments->pm != NULL && !arguments->values)
     fail(EXIT_WRONG_OPTIONS, "--pm is of no use here without --values: what is persistent memory "
                              "is chosen when simulating");
@@ -125,8 +122,6 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       arguments->starter = process_of(option_value("--starter", argc, argv, &at));
     } else if (strcmp(argument, "--temporary") == 0) {
       arguments->is_temporary = true;
-    } else if (strcmp(argument, "--one-order") == 0) {
-      arguments->one_order = true;
     } else if (strcmp(argument, "--statistics") == 0) {
       arguments->statistics = true;
     } else if (strcmp(argument, "--compare-addresses") == 0) {

@@ -13,7 +13,6 @@ struct arguments {
   const char *sysroot; /* or NULL */
   bool values;
   bool children;
-  bool one_order;
   bool statistics;
   bool compare_addresses;
   int starter;       /* process id, or 0 */

@@ -66,12 +66,9 @@ int main(int argc, char **argv) {
   copy_option(control->pm_selector, sizeof(control->pm_selector), "--pm", arguments.pm);
   control->values = arguments.values;
   control->children = arguments.children;
-  control->one_order = arguments.one_order;
+  control->one_order = program.machine != MACHINE_AARCH64 && !arguments.values;
   if (arguments.children)
     children_adopt();
-  if (program.machine == MACHINE_AARCH64 && arguments.one_order)
-    fail(EXIT_WRONG_OPTIONS, "--one-order is for x86-64 programs; %s is one for AArch64",
-         program.path);
   if (program.machine == MACHINE_AARCH64)
     emulator_find(&emulator, &arguments, &program);
   copy_option(control->program, sizeof(control->program), "the program's path", program.path);
