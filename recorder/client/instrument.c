@@ -19,8 +19,6 @@
 #include "value_calls.h"
 #include "value_queue.h"
 #include "vector_elements.h"
-#include "write_order.h"
-#include "write_order_calls.h"
 
 #include <signal.h>
 
@@ -297,14 +295,12 @@ static void insert_polling(void *drcontext, instrlist_t *block, instr_t *instr, 
     insert_read_position(drcontext, block, behind, plan->position_register);
 }
 
-/* What stands behind a write of any length starts a block of its own, and behind any write or flush
- * where their order is kept. */
+/* What stands behind a write of any length starts a block of its own. */
 static dr_emit_flags_t on_block(void *drcontext, void *tag, instrlist_t *block, bool for_trace,
                                 bool translating) {
   (void)tag, (void)for_trace, (void)translating;
   instr_t *instr = instrlist_first_app(block);
-  while (instr != NULL && !value_calls_end_block_behind(instr) &&
-         !write_order_calls_end_block_behind(instr))
+  while (instr != NULL && !value_calls_end_block_behind(instr))
     instr = instr_get_next_app(instr);
   while (instr != NULL && instr_get_next(instr) != NULL) {
     instr_t *next = instr_get_next(instr);
@@ -325,8 +321,6 @@ static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *blo
     while (plan->next_source < plan->sources &&
            plan->source[plan->next_source].instruction == plan->next_instruction)
       insert_source(drcontext, block, instr, plan, &plan->source[plan->next_source++]);
-    if (write_order_is_kept)
-      write_order_call_insert(drcontext, block, instr, plan);
     if (polled_words_are_watched)
       insert_polling(drcontext, block, instr, behind, plan);
     if (values_are_recorded)

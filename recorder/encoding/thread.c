@@ -59,6 +59,23 @@ static void resize_buffer(struct thread *thread, size_t kept_words) {
   thread->buffer = thread->guard - words;
 }
 
+/* Encodes [buffer, end), and where values are recorded what of it depends on other threads. */
+static const uint64_t *encode(struct thread *thread, const uint64_t *end) {
+  const uint64_t *from = thread->buffer, *stop;
+  if (!values_are_recorded)
+    return encoder_consume(&thread->encoder, from, end);
+  while ((stop = write_order_look(thread, end)) != end) {
+    from = encoder_consume(&thread->encoder, from, stop);
+    write_order_tell(thread);
+  }
+  return encoder_consume(&thread->encoder, from, end);
+}
+
+/* Likewise, but nothing follows. */
+static void encode_all(struct thread *thread, const uint64_t *end) {
+  encoder_consume_all(&thread->encoder, encode(thread, end), end);
+}
+
 static size_t drain(struct thread *thread, const uint64_t *end) {
   find_own_block(thread);
   uint64_t *position = *thread->position, *moved;
@@ -79,9 +96,7 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
     end = thread->call_position;
   }
   const uint64_t *consumed = end < limit ? end : limit;
-  if (values_are_recorded)
-    write_order_look(thread, consumed);
-  const uint64_t *kept = encoder_consume(&thread->encoder, thread->buffer, consumed);
+  const uint64_t *kept = encode(thread, consumed);
   resize_buffer(thread, (size_t)(limit - kept));
   if (values_are_recorded)
     write_order_moved(thread, kept);
@@ -181,9 +196,7 @@ void thread_flush(struct thread *thread) {
   find_own_block(thread);
   if (thread->call_position != NULL)
     call_path_drop(thread);
-  if (values_are_recorded)
-    write_order_look(thread, *thread->position);
-  encoder_consume_all(&thread->encoder, thread->buffer, *thread->position);
+  encode_all(thread, *thread->position);
   trace_frame_write(&thread->encoder.frame);
   *thread->position = thread->buffer;
   write_order_moved(thread, thread->order.walked);
@@ -201,9 +214,7 @@ void thread_flush_stopped(struct thread *thread) {
                             ? thread->call_position
                             : raw_words_last_record(thread->buffer, *thread->position);
   if (end != NULL && end != thread->buffer) {
-    if (values_are_recorded)
-      write_order_look(thread, end);
-    encoder_consume_all(&thread->encoder, thread->buffer, end);
+    encode_all(thread, end);
     size_t words = (size_t)(end - thread->buffer);
     *thread->buffer = marker_word(MARKER_NOTHING, false, (uint32_t)((words - 1) * 8));
   }

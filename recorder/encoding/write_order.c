@@ -58,7 +58,8 @@ void write_order_begin(void) {
     return;
   table.last = pages_allocate(sizeof(uint64_t) << TABLE_BITS);
   write_order_is_kept = true;
-  platform_renew_all_code();
+  if (!baton_is_passed)
+    platform_renew_all_code();
 }
 
 /* The next event depends on these writes. */
@@ -108,7 +109,18 @@ static uint64_t slot_value(const struct slot *slot, const uint64_t *words) {
   return words[slot->raw] + (uint64_t)slot->displacement;
 }
 
-/* Looks at what the first `instructions` instructions of an execution read. */
+/* What a slot of an execution does to its bytes. Where threads take turns, a write enters itself
+ * here; else it has done so before it happened. */
+static void touch(struct thread *thread, const struct slot *slot, uint64_t address,
+                  uint64_t bytes) {
+  if (baton_is_passed && slot_writes(slot))
+    announce(thread, address, bytes);
+  else if (slot->kind != SLOT_STORE && slot->kind != SLOT_SCATTER &&
+           (slot->kind != SLOT_FLUSH || baton_is_passed))
+    read_lines(thread, address, bytes);
+}
+
+/* Looks at the first `instructions` instructions of an execution. */
 static void look_at(struct thread *thread, const struct block *block, const uint64_t *words,
                     uint32_t instructions) {
   for (uint32_t i = 0; i < block->slots && block->slot[i].instruction < instructions; i++) {
@@ -117,16 +129,17 @@ static void look_at(struct thread *thread, const struct block *block, const uint
     if (slot->kind == SLOT_STRING_SOURCE || slot->kind == SLOT_STRING_DESTINATION) {
       uint64_t after = slot_value(&block->slot[++i], words);
       uint64_t low = address < after ? address : after, high = address < after ? after : address;
-      read_lines(thread, low, high == low ? 0 : high - low + slot->bytes);
-    } else if (slot->kind == SLOT_LOAD || slot->kind == SLOT_UPDATE) {
-      read_lines(thread, address, slot->bytes);
-    } else if (slot->kind == SLOT_GATHER && address != 0) {
-      read_lines(thread, address, slot->bytes);
+      touch(thread, slot, low, high == low ? 0 : high - low + slot->bytes);
+    } else if (slot->kind == SLOT_FLUSH) {
+      touch(thread, slot, address, 1);
+    } else if (slot_writes(slot) || slot->kind == SLOT_LOAD || slot->kind == SLOT_GATHER) {
+      if (address != 0)
+        touch(thread, slot, address, slot->bytes);
     }
   }
 }
 
-void write_order_look(struct thread *thread, const uint64_t *end) {
+const uint64_t *write_order_look(struct thread *thread, const uint64_t *end) {
   struct write_order *order = &thread->order;
   const uint64_t *at = order->walked;
   while (at < end) {
@@ -137,26 +150,43 @@ void write_order_look(struct thread *thread, const uint64_t *end) {
     const struct block *block = code_table_get((uint32_t)*at);
     if (at + block->raw_words > end)
       break;
-    const uint64_t *next = at + block->raw_words;
-    if (write_order_is_kept && (block->flags & BLOCK_READS_DATA) != 0)
+    if (write_order_is_kept && (baton_is_passed || (block->flags & BLOCK_READS_DATA) != 0))
       look_at(thread, block, at, raw_words_executed(at, end));
+    if (baton_is_passed && order->wanted_count != 0) {
+      order->walked = at; /* and again when it is told */
+      return at;
+    }
+    at += block->raw_words;
     order->writes += (block->flags & BLOCK_STORES) != 0;
-    at = next;
   }
   order->walked = at;
-}
-
-void write_order_moved(struct thread *thread, const uint64_t *kept) {
-  thread->order.walked = thread->buffer + (thread->order.walked - kept);
+  return end;
 }
 
 static void become_known(struct thread *thread, const struct dependency *dependency) {
   thread->order.known[dependency->thread % KNOWN_DEPENDENCIES] = *dependency;
 }
 
+void write_order_tell(struct thread *thread) {
+  struct write_order *order = &thread->order;
+  for (uint32_t i = 0; i < order->wanted_count; i++) {
+    uint8_t fields[2 * VARINT_BYTES_MAX], *end = varint_write(fields, order->wanted[i].thread);
+    end = varint_write(end, order->wanted[i].writes);
+    encoder_make_room(&thread->encoder);
+    trace_frame_event(&thread->encoder.frame, EVENT_ORDER, false, 0, fields,
+                      (uint32_t)(end - fields));
+    become_known(thread, &order->wanted[i]);
+  }
+  order->wanted_count = 0;
+}
+
+void write_order_moved(struct thread *thread, const uint64_t *kept) {
+  thread->order.walked = thread->buffer + (thread->order.walked - kept);
+}
+
 void write_order_send(struct thread *thread) {
   struct write_order *order = &thread->order;
-  if (!values_are_recorded || thread->call_depth > 0 || !thread->is_recorded)
+  if (!values_are_recorded || baton_is_passed || thread->call_depth > 0 || !thread->is_recorded)
     return;
   write_order_look(thread, *thread->position);
   for (uint32_t i = 0; i < order->wanted_count; i++) {

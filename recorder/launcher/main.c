@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
   copy_option(control->pm_selector, sizeof(control->pm_selector), "--pm", arguments.pm);
   control->values = arguments.values;
   control->children = arguments.children;
-  control->one_order = program.machine != MACHINE_AARCH64 && !arguments.values;
+  control->one_order = program.machine != MACHINE_AARCH64;
   if (arguments.children)
     children_adopt();
   if (program.machine == MACHINE_AARCH64)

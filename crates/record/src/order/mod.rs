@@ -31,6 +31,10 @@ use walk::Turns;
 
 /// What has to be changed in the frames of a record, `None` for one whose threads did not take turns.
 pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError> {
+    // What threads saw of each other stands in records with values; nothing of them is left out.
+    if record.info().options.values {
+        return Ok(None);
+    }
     let turns = Turns::of(record)?;
     if turns.are_none() {
         return Ok(None);
