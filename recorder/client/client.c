@@ -17,7 +17,6 @@
 #include "environment.h"
 #include "frame.h"
 #include "instrument.h"
-#include "interruptions.h"
 #include "lifeline.h"
 #include "mapped_files.h"
 #include "module_events.h"
@@ -38,7 +37,6 @@ static void on_process_exit(void) {
   synchronisation_exit();
   process_events_exit();
   signals_exit();
-  interruptions_exit();
   system_call_events_exit();
   module_events_exit();
   mapped_files_exit();
@@ -74,7 +72,6 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   mapped_files_init();
   module_events_init();
   system_call_events_init();
-  interruptions_init();
   signals_init();
   process_events_init();
   region_of_interest_init();

@@ -9,10 +9,6 @@
 #include "drvector.h"
 
 #include "block_plan.h"
-#include "interruptions.h"
-#include "poll_sites.h"
-#include "polled_word_calls.h"
-#include "polled_words.h"
 #include "recording.h"
 #include "selected_memory.h"
 #include "threads.h"
@@ -76,16 +72,13 @@ static opnd_t word_operand(const struct block_plan *plan, reg_id_t position, uin
 
 static void insert_execution_start(void *drcontext, instrlist_t *block, instr_t *where,
                                    struct block_plan *plan) {
-  /* The one that a store is looked up by stays free (polled_word_calls.c). */
-  register_set kept = polled_words_are_watched ? register_set_of(DR_REG_XCX) : 0;
-  reg_id_t reg = reserve(drcontext, block, where, plan->used_registers | kept);
+  reg_id_t reg = reserve(drcontext, block, where, plan->used_registers);
   plan->position_register = reg;
   if (reg == DR_REG_NULL)
     reg = reserve_or_fail(drcontext, block, where, 0);
   int bytes = plan->raw_words * WORD_BYTES;
   app_pc pc = instr_get_app_pc(where);
   insert_read_position(drcontext, block, where, reg);
-  interruptions_mark_entry(drcontext, block, where);
   instrlist_meta_preinsert(
       block, where,
       INSTR_CREATE_lea(drcontext, opnd_create_reg(reg),
@@ -101,7 +94,6 @@ static void insert_execution_start(void *drcontext, instrlist_t *block, instr_t 
         block, where,
         INSTR_CREATE_mov_st(drcontext, word_operand(plan, reg, VALUES_WORD), OPND_CREATE_INT32(0)),
         pc);
-  interruptions_mark_begun(drcontext, block, where);
   if (plan->position_register == DR_REG_NULL)
     unreserve(drcontext, block, where, reg);
 }
@@ -259,10 +251,7 @@ static void insert_source(void *drcontext, instrlist_t *block, instr_t *where,
 
 static dr_emit_flags_t on_analysis(void *drcontext, void *tag, instrlist_t *block, bool for_trace,
                                    bool translating, void **user_data) {
-  (void)tag;
-  /* Of a trace, and of code that is looked up, it is known already. */
-  if (polled_words_are_watched && !for_trace && !translating)
-    poll_sites_find(drcontext, block);
+  (void)tag, (void)for_trace, (void)translating;
   *user_data = block_plan_create(drcontext, block);
   return DR_EMIT_DEFAULT;
 }
@@ -284,14 +273,6 @@ static void insert_values(void *drcontext, instrlist_t *block, instr_t *instr, i
     return;
   /* The call may move the position. */
   if (plan->position_register != DR_REG_NULL && needs_position_later(drcontext, plan, instr))
-    insert_read_position(drcontext, block, behind, plan->position_register);
-}
-
-static void insert_polling(void *drcontext, instrlist_t *block, instr_t *instr, instr_t *behind,
-                           const struct block_plan *plan) {
-  polled_word_calls_insert_before(drcontext, block, instr, plan);
-  if (polled_word_calls_insert_behind(drcontext, block, instr, behind, plan) &&
-      plan->position_register != DR_REG_NULL && needs_position_later(drcontext, plan, instr))
     insert_read_position(drcontext, block, behind, plan->position_register);
 }
 
@@ -321,12 +302,8 @@ static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *blo
     while (plan->next_source < plan->sources &&
            plan->source[plan->next_source].instruction == plan->next_instruction)
       insert_source(drcontext, block, instr, plan, &plan->source[plan->next_source++]);
-    if (polled_words_are_watched)
-      insert_polling(drcontext, block, instr, behind, plan);
     if (values_are_recorded)
       insert_values(drcontext, block, instr, behind, plan);
-    if (instr_get_next(instr) != behind)
-      interruptions_mark_behind(drcontext, block, behind);
     if (plan->position_register != DR_REG_NULL && !needs_position_later(drcontext, plan, instr)) {
       unreserve(drcontext, block, instr, plan->position_register);
       plan->position_register = DR_REG_NULL;
@@ -356,7 +333,6 @@ bool instrument_handle_fault(void *drcontext, dr_siginfo_t *information) {
     return false;
   thread_drain(thread);
   reg_set_value(reg, information->raw_mcontext, (reg_t)*thread->position);
-  polled_words_renew_code();
   return true;
 }
 
@@ -364,7 +340,6 @@ void instrument_init(void) {
   drreg_options_t options = {.struct_size = sizeof(options), .num_spill_slots = 4};
   bool is_ready = drreg_init(&options) == DRREG_SUCCESS && drutil_init();
   block_plans_init();
-  poll_sites_init();
   /* Behind the wrapping of functions, whose calls must come before a function's first block counts.
    */
   drmgr_priority_t priority = {sizeof(priority), "fencepost.trace", NULL, NULL, 1000};
@@ -379,7 +354,6 @@ void instrument_exit(void) {
   drmgr_unregister_bb_instrumentation_event(on_analysis);
   if (values_are_recorded)
     drmgr_unregister_bb_app2app_event(on_block);
-  poll_sites_exit();
   block_plans_exit();
   drutil_exit();
   drreg_exit();

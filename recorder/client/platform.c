@@ -177,11 +177,3 @@ void platform_visit_modules(void (*visit)(const struct loaded_module *module, vo
   }
   dr_module_iterator_stop(modules);
 }
-
-void platform_renew_all_code(void) { dr_flush_region(NULL, ~(size_t)0); }
-
-void platform_renew_code(uint64_t pc) { dr_unlink_flush_region((app_pc)(ptr_uint_t)pc, 1); }
-
-void platform_renew_code_later(uint64_t pc) {
-  dr_delay_flush_region((app_pc)(ptr_uint_t)pc, 1, 0, NULL);
-}

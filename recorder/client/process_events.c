@@ -5,7 +5,6 @@
 
 #include "block_plan.h"
 #include "descriptor_limit.h"
-#include "poll_sites.h"
 #include "process_image.h"
 #include "raw_system_call.h"
 #include "recording.h"
@@ -32,7 +31,6 @@ void process_events_before_childs_call(int number) {
 
 static void on_fork(void *drcontext) {
   block_plans_after_fork();
-  poll_sites_after_fork();
   if (process_image_forks(thread_of(drcontext)))
     descriptor_limit_continue_in_child();
   else

@@ -65,12 +65,25 @@ static void on_transfer(void *drcontext, const dr_kernel_xfer_info_t *transfer) 
   }
 }
 
+/* What a thread asks of itself are faults, which on_signal sees, but for a write to code of its own
+ * (engine/patches/modified_code.patch). */
+static bool on_translation(void *drcontext, bool will_leave, dr_restore_state_info_t *information) {
+  const dr_fault_fragment_info_t *fragment = &information->fragment_info;
+  struct thread *thread = thread_of(drcontext);
+  if (thread != NULL && drcontext == dr_get_current_drcontext() && will_leave &&
+      fragment->cache_start_pc == NULL && fragment->tag != NULL)
+    interrupt_block(thread, (uint64_t)(ptr_uint_t)information->mcontext->pc);
+  return true;
+}
+
 void signals_init(void) {
   drmgr_register_signal_event(on_signal);
   drmgr_register_kernel_xfer_event(on_transfer);
+  drmgr_register_restore_state_ex_event(on_translation);
 }
 
 void signals_exit(void) {
   drmgr_unregister_signal_event(on_signal);
   drmgr_unregister_kernel_xfer_event(on_transfer);
+  drmgr_unregister_restore_state_ex_event(on_translation);
 }

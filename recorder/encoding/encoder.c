@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "encoder.h"
 
-#include "polled_words.h"
 #include "raw_words.h"
 #include "record_format.h"
 #include "varint.h"
-#include "wait_loop.h"
-#include "wait_path.h"
 
 #include <string.h>
 
@@ -18,7 +15,6 @@ void encoder_init(struct encoder *encoder, uint32_t thread, uint32_t sequence, u
 
 void encoder_free(struct encoder *encoder) {
   trace_frame_free(&encoder->frame);
-  wait_loop_free(encoder->loop);
   predictor_free(&encoder->predictor);
 }
 
@@ -40,16 +36,6 @@ void encoder_make_room(struct encoder *encoder) {
   }
 }
 
-static void tell_polling(struct encoder *encoder) {
-  uint8_t fields[VARINT_BYTES_MAX];
-  if (encoder->polling_instructions == 0)
-    return;
-  uint32_t bytes = (uint32_t)(varint_write(fields, encoder->polling_instructions) - fields);
-  encoder_make_room(encoder);
-  trace_frame_event(&encoder->frame, EVENT_POLLING, false, 0, fields, bytes);
-  encoder->polling_instructions = 0;
-}
-
 static void encode_marker(struct encoder *encoder, const uint64_t *words) {
   struct trace_frame *frame = &encoder->frame;
   uint8_t type = marker_event(words[0]);
@@ -57,10 +43,6 @@ static void encode_marker(struct encoder *encoder, const uint64_t *words) {
   const uint8_t *fields = (const uint8_t *)(words + 1 + (has_clock ? 1 : 0));
   if (type == MARKER_NOTHING)
     return;
-  if (type == EVENT_CALL_BEGIN || type == EVENT_CALL_END)
-    encoder->is_in_call = type == EVENT_CALL_BEGIN;
-  if (type == EVENT_THREAD_EXIT) /* Nothing comes behind it. */
-    tell_polling(encoder);
   if (type == EVENT_INTERRUPTED) { /* It stands in the frame of the block that it is about. */
     uint64_t executed = varint_read(fields);
     frame->instructions -= encoder->predictor.previous->instructions - executed;
@@ -69,82 +51,6 @@ static void encode_marker(struct encoder *encoder, const uint64_t *words) {
   }
   trace_frame_event(frame, type, has_clock, has_clock ? words[1] : 0, fields,
                     marker_field_bytes(words[0]));
-}
-
-static struct told_wait *told_at(struct encoder *encoder, uint64_t address) {
-  return &encoder->told[(uint32_t)((address * 0x9e3779b97f4a7c15ull) >> 40) % TOLD_WAITS];
-}
-
-static void encode_wait(struct encoder *encoder, uint64_t address, uint64_t wake, uint64_t rounds,
-                        uint64_t lends) {
-  uint8_t fields[4 * VARINT_BYTES_MAX], *out = varint_write(fields, address);
-  out = varint_write(out, wake);
-  out = varint_write(out, rounds);
-  out = varint_write(out, lends);
-  encoder_make_room(encoder);
-  /* Nobody saw the moment when it ended: it stands where the thread's last event stood. */
-  trace_frame_event(&encoder->frame, EVENT_LENDING_SPIN_WAIT, true, encoder->frame.clock_last,
-                    fields, (uint32_t)(out - fields));
-  *told_at(encoder, address) = (struct told_wait){address, wake};
-}
-
-void encoder_wait(struct encoder *encoder, uint64_t address, uint64_t wake, uint64_t rounds) {
-  /* A replay gives locks to whoever comes first. A round begins before it takes a lock and ends
-   * behind where it gives it back: what the thread has here, it keeps. */
-  if (!polled_word_is_lock(address))
-    encode_wait(encoder, address, wake, rounds, 0);
-}
-
-bool encoder_learns_of_store(struct encoder *encoder, const uint64_t *marker,
-                             struct polled_look *look) {
-  if (!path_look(marker, look) || look->clock == 0 || polled_word_is_lock(look->address))
-    return false;
-  const struct told_wait *told = told_at(encoder, look->address);
-  return told->address != look->address || told->clock != look->clock;
-}
-
-/* The next execution reads a polled word behind a store that the thread may not know of, or a lock
- * that it does not take: a replay has it wait while another thread holds the lock. */
-static void encode_look(struct encoder *encoder, const uint64_t *marker) {
-  struct polled_look look;
-  bool learns = encoder_learns_of_store(encoder, marker, &look);
-  if (learns || (look.only_reads && polled_word_is_own_lock(look.address)))
-    encode_wait(encoder, look.address, look.clock, 0, look.lends);
-}
-
-void encoder_note(struct encoder *encoder, const uint64_t *marker) {
-  if (marker_event(*marker) == MARKER_LOOK)
-    encode_look(encoder, marker);
-  else
-    encode_marker(encoder, marker);
-}
-
-void encoder_release_left_out(struct encoder *encoder, const uint64_t *marker) {
-  uint8_t fields[3 + 2 * VARINT_BYTES_MAX];
-  uint8_t *out = varint_write(fields, varint_read((const uint8_t *)(marker + 2)));
-  *out++ = RELEASE_LEFT_OUT;
-  out = varint_write(varint_write(out, 0), 0);
-  encoder_make_room(encoder);
-  trace_frame_event(&encoder->frame, EVENT_SPIN_RELEASE, true, marker[1], fields,
-                    (uint32_t)(out - fields));
-}
-
-/* Where the block's last execution stands, if it had the same addresses, not far before: the loop
- * that it is in may be waiting. */
-static inline const uint64_t *same_before(struct encoder *encoder, struct block_state *state,
-                                          const uint64_t *words) {
-  const uint64_t *last = state->last;
-  bool is_near = state->last_filling == encoder->filling && words - last <= ROUND_WORDS_MAX;
-  state->last = words;
-  state->last_filling = encoder->filling;
-  if (!is_near || !words_are_equal(last, words, state->raw_words))
-    return NULL;
-  if (state->passed_over == 0)
-    return last;
-  state->passed_over--;
-  if ((size_t)(words - last) == state->round_words)
-    encoder->polling_instructions += state->round_instructions;
-  return NULL;
 }
 
 /* The block's first execution in this frame: nothing is known of it. */
@@ -173,12 +79,11 @@ static inline uint8_t *encode_slots(struct block_state *state, const uint64_t *w
   return out;
 }
 
-/* Executions up to the first word that needs more than encoding: a marker, a round that may be one
- * of waiting (then `same` is where it began before), a block that this thread has not executed
- * before, a full frame, or the end. What the loop changes is kept out of memory that it writes
- * bytes to. */
+/* Executions up to the first word that needs more than encoding: a marker, a block that this thread
+ * has not executed before, a full frame, or the end. What the loop changes is kept out of memory
+ * that it writes bytes to. */
 static const uint64_t *encode_executions(struct encoder *encoder, const uint64_t *words,
-                                         const uint64_t *to, const uint64_t **same) {
+                                         const uint64_t *to) {
   struct trace_frame *frame = &encoder->frame;
   struct predictor *predictor = &encoder->predictor;
   const uint64_t *entries = predictor->entries;
@@ -197,11 +102,6 @@ static const uint64_t *encode_executions(struct encoder *encoder, const uint64_t
     const uint64_t *next = words + entry_words(entry);
     if (entry == 0 || next > to)
       break;
-    if (same != NULL && may_poll(state)) {
-      *same = same_before(encoder, state, words);
-      if (*same != NULL)
-        break;
-    }
     if (previous->next == state->id) {
       run++;
     } else {
@@ -243,99 +143,32 @@ static void encode_values(struct encoder *encoder, const struct block_state *sta
   encoder->frame.writes_without_value += state->writes - passed;
 }
 
-void encoder_consume_executions(struct encoder *encoder, const uint64_t *from, const uint64_t *to) {
-  while (from < to) {
-    encoder_make_room(encoder);
-    const struct block_state *state = predictor_state(&encoder->predictor, (uint32_t)*from);
-    if (encoder->values == NULL) {
-      from = encode_executions(encoder, from, to, NULL);
-    } else {
-      encode_executions(encoder, from, from + state->raw_words, NULL);
-      encode_values(encoder, state, from[VALUES_WORD]);
-      from += state->raw_words;
-    }
-  }
-}
-
-void encoder_consume_path(struct encoder *encoder, const uint64_t *from, const uint64_t *to) {
-  while (from < to) {
-    if (word_is_marker(*from)) {
-      encoder_note(encoder, from);
-      from += marker_words(*from);
-      continue;
-    }
-    const uint64_t *end = from;
-    while (end < to && !word_is_marker(*end))
-      end += raw_words_of(end);
-    encoder_consume_executions(encoder, from, end);
-    from = end;
-  }
-}
-
-/* What waits in a synchronisation function is told by its event. */
-static bool may_wait(const struct encoder *encoder) {
-  return polled_words_are_watched && !encoder->is_in_call;
-}
-
-/* The executions at `words`, whole ones: as many as can be encoded at once. */
+/* The execution at `words`, a whole one, and what follows it up to a marker. */
 static const uint64_t *consume_executions(struct encoder *encoder, const uint64_t *words,
-                                          const uint64_t *to, bool is_last) {
-  struct block_state *state = predictor_state(&encoder->predictor, (uint32_t)*words);
-  const uint64_t *same = NULL, *end = words + state->raw_words;
-  if (encoder->values == NULL) {
-    encoder_make_room(encoder);
-    words = encode_executions(encoder, words, to, may_wait(encoder) ? &same : NULL);
-    if (same == NULL)
-      return words;
-    end = words + raw_words_of(words);
-  } else if (may_wait(encoder) && may_poll(state)) {
-    same = same_before(encoder, state, words);
-  }
-  if (same != NULL) {
-    const uint64_t *stopped = wait_loop_encode(encoder, same, words, to, is_last);
-    if (encoder->is_waiting || stopped != words)
-      return stopped;
-  }
-  encoder_consume_executions(encoder, words, end);
-  return end;
-}
-
-static const uint64_t *consume(struct encoder *encoder, const uint64_t *words, const uint64_t *to,
-                               bool is_last) {
-  if (encoder->frame.is_open)
-    trace_frame_pass_region_boundaries(&encoder->frame); /* Other threads have encoded since. */
-  encoder->filling++;
-  encoder->filled_from = words;
-  const uint64_t *notes_end = words; /* A round begins before all that was noted of its block. */
-  if (encoder->is_waiting)
-    words = wait_loop_go_on(encoder, words, to, is_last);
-  while (words < to && !encoder->is_waiting) {
-    if (!word_is_marker(words[0])) {
-      if (words + raw_words_of(words) > to)
-        break;
-      words = consume_executions(encoder, words, to, is_last);
-      continue;
-    }
-    if (path_is_note(words) && words >= notes_end) {
-      const uint64_t *stopped = wait_loop_at_look(encoder, words, to, is_last);
-      if (encoder->is_waiting || stopped != words) {
-        words = stopped;
-        continue;
-      }
-      notes_end = path_behind_notes(words, to);
-    }
-    encoder_note(encoder, words);
-    words += marker_words(words[0]);
-  }
-  tell_polling(encoder);
-  trace_frame_count_instructions(&encoder->frame);
-  return words;
+                                          const uint64_t *to) {
+  const struct block_state *state = predictor_state(&encoder->predictor, (uint32_t)*words);
+  encoder_make_room(encoder);
+  if (encoder->values == NULL)
+    return encode_executions(encoder, words, to);
+  encode_executions(encoder, words, words + state->raw_words);
+  encode_values(encoder, state, words[VALUES_WORD]);
+  return words + state->raw_words;
 }
 
 const uint64_t *encoder_consume(struct encoder *encoder, const uint64_t *from, const uint64_t *to) {
-  return consume(encoder, from, to, false);
-}
-
-void encoder_consume_all(struct encoder *encoder, const uint64_t *from, const uint64_t *to) {
-  consume(encoder, from, to, true);
+  const uint64_t *words = from;
+  if (encoder->frame.is_open)
+    trace_frame_pass_region_boundaries(&encoder->frame); /* Other threads have encoded since. */
+  while (words < to) {
+    if (word_is_marker(words[0])) {
+      encode_marker(encoder, words);
+      words += marker_words(words[0]);
+    } else if (words + raw_words_of(words) <= to) {
+      words = consume_executions(encoder, words, to);
+    } else {
+      break;
+    }
+  }
+  trace_frame_count_instructions(&encoder->frame);
+  return words;
 }

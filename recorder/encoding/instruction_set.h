@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the encoding has to know of the instruction set that the program is written in, beside the
- * flow of its blocks (block_flow.h). Each recorder has one. */
+/* What the encoding has to know of the instruction set that the program is written in. Each
+ * recorder has one. */
 #ifndef INSTRUCTION_SET_H
 #define INSTRUCTION_SET_H
 

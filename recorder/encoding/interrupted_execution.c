@@ -3,7 +3,6 @@
 
 #include "code_table.h"
 #include "fields.h"
-#include "polled_words.h"
 #include "raw_words.h"
 #include "record_format.h"
 #include "recording.h"
@@ -23,7 +22,6 @@ static uint32_t instruction_at(const struct block *block, uint64_t address) {
 
 void interrupt_block(struct thread *thread, uint64_t pc) {
   write_order_end(thread);
-  polled_words_end(thread);
   if (!thread->is_recorded)
     return;
   const uint64_t *start = raw_words_last_record(thread->buffer, *thread->position);
@@ -49,8 +47,4 @@ void interrupt_block(struct thread *thread, uint64_t pc) {
   fields_begin(&fields);
   fields_number(&fields, executed);
   fields_send(&fields, thread, EVENT_INTERRUPTED);
-}
-
-bool interruption_has_room(const struct thread *thread) {
-  return *thread->position + INTERRUPTION_WORDS <= thread->guard;
 }

@@ -94,11 +94,4 @@ struct loaded_module {
 void platform_visit_modules(void (*visit)(const struct loaded_module *module, void *user_data),
                             void *user_data);
 
-/* Instruments anew what is instrumented differently from now on: all code, before any thread
- * executes more of it; or one instruction, soon, and from where instrumented code or a signal
- * calls; or from anywhere else. */
-void platform_renew_all_code(void);
-void platform_renew_code(uint64_t pc);
-void platform_renew_code_later(uint64_t pc);
-
 #endif

@@ -51,7 +51,6 @@ struct block_state *predictor_add(struct predictor *predictor, uint32_t id) {
   state->instructions = block->instructions;
   state->slots = block->slots;
   state->raw_words = block->raw_words;
-  state->flags = block->flags;
   state->writes = block_writes(block);
   for (uint32_t i = 0; i < block->slots; i++) {
     state->slot[i].displacement = (uint64_t)block->slot[i].displacement;
@@ -60,11 +59,4 @@ struct block_state *predictor_add(struct predictor *predictor, uint32_t id) {
   predictor->entries[id] =
       (uint64_t)block->raw_words << ENTRY_WORDS_SHIFT | (uint64_t)(uintptr_t)state;
   return state;
-}
-
-const struct block_flow *predictor_flow(struct predictor *predictor, uint32_t id) {
-  struct block_state *state = predictor_state(predictor, id);
-  if (state->flow == NULL)
-    state->flow = block_flow_create(&predictor->arena, code_table_get(id));
-  return state->flow;
 }

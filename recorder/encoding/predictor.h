@@ -5,7 +5,6 @@
 #define PREDICTOR_H
 
 #include "arena.h"
-#include "block_flow.h"
 
 #include <stdint.h>
 
@@ -25,18 +24,7 @@ struct block_state {
   uint16_t instructions;
   uint16_t slots;
   uint16_t raw_words;
-  uint16_t flags;  /* enum block_flags */
   uint16_t writes; /* of one execution (slot_writes) */
-
-  /* For loops that wait (wait_loop.c): where its last execution stands, in which filling of the
-   * buffer, how many executions are not looked at, how long a round is, and its instructions' flow
-   * once it is known. */
-  const uint64_t *last;
-  uint32_t last_filling;
-  uint32_t passed_over, pass_over;
-  uint32_t round_instructions; /* of a loop that polls and counts as work; 0 of others */
-  uint32_t round_words;        /* such a round's length in raw words */
-  struct block_flow *flow;
   struct slot_state slot[];
 };
 
@@ -57,9 +45,6 @@ void predictor_begin_frame(struct predictor *predictor);
 
 /* The state of a block that this thread has not executed before. */
 struct block_state *predictor_add(struct predictor *predictor, uint32_t id);
-
-/* The flow of such a block's instructions. */
-const struct block_flow *predictor_flow(struct predictor *predictor, uint32_t id);
 
 /* An entry is the address of a block's state, and above it the number of the block's raw words:
  * where the next execution stands is then known before the state has come from memory. */

@@ -17,7 +17,7 @@
 
 void process_image_before_exec(struct thread *thread, struct system_call *call) {
   struct process_control *control = recording.control;
-  platform_visit_stopped_threads(thread_flush_stopped);
+  platform_visit_stopped_threads(thread_flush);
   thread_flush(thread);
   control->exec_thread = thread->id;
   control->exec_sequence = thread->encoder.frame.sequence;

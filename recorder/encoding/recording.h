@@ -42,11 +42,6 @@ struct process_control *recording_of_process(int32_t process);
 /* Ends the recording for a reason that the launcher will report; the program goes on. */
 void recording_stop(enum stop_reason reason);
 
-/* Something that may be waiting is not looked at: the record says so. */
-static inline void recording_meets_limit(enum wait_limit limit) {
-  __atomic_add_fetch(&recording.control->limits_met[limit], 1, __ATOMIC_RELAXED);
-}
-
 /* The next place in the process clock. */
 static inline uint64_t clock_advance(void) {
   return __atomic_add_fetch(&recording.control->clock, 1, __ATOMIC_SEQ_CST);

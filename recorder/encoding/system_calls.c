@@ -10,7 +10,6 @@
 #include "memory_map.h"
 #include "persist_calls.h"
 #include "platform.h"
-#include "polled_words.h"
 #include "process_image.h"
 #include "record_format.h"
 #include "recording.h"
@@ -94,7 +93,6 @@ static void before(struct thread *thread, struct system_call *call) {
     call->flags = clone_flags(call);
     if ((call->flags & CLONE_THREAD) != 0) {
       write_order_begin();
-      polled_words_begin();
     }
     if (thread->call_depth == 0 && (call->flags & CLONE_THREAD) != 0)
       call->clock = clock_advance();
@@ -105,11 +103,6 @@ static void before(struct thread *thread, struct system_call *call) {
     break;
   case SYS_futex:
     futex_before(thread, call);
-    break;
-  case SYS_sched_yield:
-  case SYS_nanosleep:
-  case SYS_clock_nanosleep:
-    thread_yields(thread);
     break;
   case SYS_exit:
     thread_identities_await_starts();

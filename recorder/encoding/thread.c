@@ -3,7 +3,6 @@
 
 #include "arena.h"
 #include "fields.h"
-#include "interrupted_execution.h"
 #include "loaded_modules.h"
 #include "memory_map.h"
 #include "platform.h"
@@ -18,15 +17,8 @@
 
 /* Small enough to stay in a second-level cache between its filling and its encoding. */
 #define BUFFER_WORDS (128u * 1024)
-/* So much of it is used at first, and again when threads have begun to poll a word: what waits is
- * found when a buffer is encoded, and until then nobody looks at the stores that end it. */
-#define BUFFER_WORDS_FIRST (8u * 1024)
 #define BUFFER_BYTES (BUFFER_WORDS * sizeof(uint64_t))
 #define GUARD_BYTES (EXECUTION_WORDS_MAX * sizeof(uint64_t)) /* whole pages */
-/* So many rounds of a loop that yields are looked at together. */
-#define YIELDS_TO_DRAIN 6u
-/* What lies so near the thread pointer is the thread's own. */
-#define OWN_BLOCK_BYTES 2048
 /* Longer events are not written; nothing makes them. */
 #define EVENT_WORDS_MAX 16384u
 
@@ -34,29 +26,6 @@ uint64_t thread_pointer(struct thread *thread) {
   if (thread->pointer == 0)
     thread->pointer = platform_thread_pointer(thread);
   return thread->pointer;
-}
-
-/* The thread's control block and its thread-local variables, of which the pointer of the C library
- * is the end. It is known only when the program has set it. */
-static void find_own_block(struct thread *thread) {
-  if (thread->encoder.own[1].high != 0 || !polled_words_are_watched || !platform_is_caller(thread))
-    return;
-  uint64_t pointer = thread_pointer(thread);
-  thread->encoder.own[1] = (struct own_range){pointer - OWN_BLOCK_BYTES, pointer + OWN_BLOCK_BYTES};
-}
-
-/* How much of the buffer is used from now on, where so many words of it are kept. */
-static void resize_buffer(struct thread *thread, size_t kept_words) {
-  uint32_t learned = polled_words_learned();
-  size_t words = (size_t)(thread->guard - thread->buffer);
-  if (learned != thread->learned)
-    words = BUFFER_WORDS_FIRST;
-  else if (words < BUFFER_WORDS)
-    words *= 2;
-  while (words < 2 * kept_words && words < BUFFER_WORDS)
-    words *= 2;
-  thread->learned = learned;
-  thread->buffer = thread->guard - words;
 }
 
 /* Encodes [buffer, end), and where values are recorded what of it depends on other threads. */
@@ -71,13 +40,7 @@ static const uint64_t *encode(struct thread *thread, const uint64_t *end) {
   return encoder_consume(&thread->encoder, from, end);
 }
 
-/* Likewise, but nothing follows. */
-static void encode_all(struct thread *thread, const uint64_t *end) {
-  encoder_consume_all(&thread->encoder, encode(thread, end), end);
-}
-
 static size_t drain(struct thread *thread, const uint64_t *end) {
-  find_own_block(thread);
   uint64_t *position = *thread->position, *moved;
   uint64_t *limit = position < thread->guard ? position : thread->guard;
   if (!thread->is_recorded) {
@@ -97,7 +60,6 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
   }
   const uint64_t *consumed = end < limit ? end : limit;
   const uint64_t *kept = encode(thread, consumed);
-  resize_buffer(thread, (size_t)(limit - kept));
   if (values_are_recorded)
     write_order_moved(thread, kept);
   memmove(thread->buffer, kept, (size_t)(limit - kept) * sizeof(uint64_t));
@@ -108,12 +70,6 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
   if (recording.is_stopped)
     thread->is_recorded = false;
   return (size_t)(position - moved);
-}
-
-void thread_yields(struct thread *thread) {
-  if (polled_words_are_watched && thread->is_recorded && thread->call_position == NULL &&
-      ++thread->yields % YIELDS_TO_DRAIN == 0)
-    thread_drain(thread);
 }
 
 size_t thread_drain(struct thread *thread) { return drain(thread, thread->guard); }
@@ -141,25 +97,11 @@ static void append_marker(struct thread *thread, uint8_t type, bool has_clock, u
   *thread->position += words;
 }
 
-/* For so many words, at most CALL_WORDS_MAX: where draining does not bring it, by using all of the
- * buffer. */
-static void make_room(struct thread *thread, size_t count) {
-  thread_drain(thread);
-  if (*thread->position + count <= thread->guard)
-    return;
-  uint64_t *start = thread->guard - BUFFER_WORDS;
-  ptrdiff_t down = thread->buffer - start;
-  memmove(start, thread->buffer, (size_t)(*thread->position - thread->buffer) * sizeof(uint64_t));
-  *thread->position -= down;
-  thread->order.walked -= down;
-  thread->buffer = start;
-}
-
 void thread_append(struct thread *thread, const uint64_t *words, size_t count) {
   if (!thread->is_recorded)
     return;
   if (*thread->position + count > thread->guard)
-    make_room(thread, count);
+    thread_drain(thread);
   memcpy(*thread->position, words, count * sizeof(uint64_t));
   *thread->position += count;
 }
@@ -193,10 +135,9 @@ void thread_event_before_execution(struct thread *thread, size_t execution_words
 void thread_flush(struct thread *thread) {
   if (!thread->is_recorded)
     return;
-  find_own_block(thread);
   if (thread->call_position != NULL)
     call_path_drop(thread);
-  encode_all(thread, *thread->position);
+  encode(thread, *thread->position);
   trace_frame_write(&thread->encoder.frame);
   *thread->position = thread->buffer;
   write_order_moved(thread, thread->order.walked);
@@ -204,30 +145,11 @@ void thread_flush(struct thread *thread) {
     thread->call_position = thread->buffer;
 }
 
-void thread_flush_stopped(struct thread *thread) {
-  if (thread->stopped_at == 0) {
-    thread_flush(thread);
-    return;
-  }
-  /* It goes on where it is, perhaps with the position in a register: nothing may move. */
-  const uint64_t *end = thread->call_position != NULL
-                            ? thread->call_position
-                            : raw_words_last_record(thread->buffer, *thread->position);
-  if (end != NULL && end != thread->buffer) {
-    encode_all(thread, end);
-    size_t words = (size_t)(end - thread->buffer);
-    *thread->buffer = marker_word(MARKER_NOTHING, false, (uint32_t)((words - 1) * 8));
-  }
-  trace_frame_write(&thread->encoder.frame);
-  thread->stopped_at = 0;
-}
-
 static void send_start(struct thread *thread, uint64_t stack_pointer) {
   struct fields fields;
   uint64_t low, high;
   memory_map_stack(stack_pointer, &low, &high);
   selected_memory_is_stack(low, high);
-  thread->encoder.own[0] = (struct own_range){low, high};
   fields_begin(&fields);
   fields_number(&fields, baton_is_passed ? thread->id : platform_kernel_thread_id(thread));
   fields_number(&fields, low);
@@ -284,8 +206,6 @@ void thread_continue_in_child(struct thread *thread) {
     value_queue_init(&thread->values);
     write_order_continue_in_child(thread);
   }
-  polled_words_after_fork();
-  memset(&thread->polling, 0, sizeof(thread->polling));
   *thread->position = thread->buffer;
   thread->call_position = NULL;
   thread->call_depth = thread->call_writes = 0;
@@ -310,9 +230,8 @@ bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **positio
   thread->engine_thread = engine_thread;
   thread->position = position;
   thread->limits = limits;
-  thread->pages = pages_allocate(BUFFER_BYTES + GUARD_BYTES);
-  thread->guard = thread->pages + BUFFER_WORDS;
-  thread->buffer = thread->guard - BUFFER_WORDS_FIRST;
+  thread->buffer = pages_allocate(BUFFER_BYTES + GUARD_BYTES);
+  thread->guard = thread->buffer + BUFFER_WORDS;
   platform_guard_pages(thread->guard, GUARD_BYTES);
   *thread->position = thread->buffer;
   if (values_are_recorded)
@@ -329,9 +248,6 @@ void thread_end(struct thread *thread) {
   /* A forked child is told of the end of threads that it never had. */
   if (thread->is_recorded && thread->process == recording.process &&
       process_id_of_caller() == recording.process) {
-    /* Where the process ends, another thread ends this one. */
-    if (!platform_is_caller(thread) && thread->stopped_at != 0)
-      interrupt_block(thread, thread->stopped_at);
     thread_event_clocked(thread, EVENT_THREAD_EXIT, clock_advance(), NULL, 0);
     thread_flush(thread);
     __atomic_sub_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
@@ -342,11 +258,7 @@ void thread_end(struct thread *thread) {
   write_order_free(thread);
   if (thread->path != NULL)
     pages_free(thread->path, CALL_WORDS_MAX * sizeof(uint64_t));
-  pages_free(thread->pages, BUFFER_BYTES + GUARD_BYTES);
+  pages_free(thread->buffer, BUFFER_BYTES + GUARD_BYTES);
   if (baton_is_passed && thread->process == recording.process && platform_is_caller(thread))
     baton_leave(thread);
-}
-
-bool thread_holds_lock(const struct thread *thread) {
-  return thread->order.held_lock != 0 || thread->polling.stored != NULL;
 }

@@ -8,7 +8,6 @@
 #include "baton.h"
 #include "call_path.h"
 #include "encoder.h"
-#include "polled_words.h"
 #include "value_queue.h"
 #include "write_order.h"
 
@@ -85,11 +84,8 @@ struct thread {
   int32_t process;     /* that it runs in */
   bool is_recorded;    /* false in children that are not, and when the recording has stopped */
   void *engine_thread; /* what the engine calls it */
-  uint64_t *pages;     /* what the buffer may use of memory begins here, */
-  uint64_t *buffer;    /* and what it uses here */
-  uint64_t *guard;     /* end of both */
-  uint32_t yields;     /* times that it has given its processor away */
-  uint32_t learned;    /* instructions that poll were known when it was sized */
+  uint64_t *buffer;
+  uint64_t *guard; /* its end */
   uint64_t **position; /* where the next execution goes; instrumented code advances it */
   struct baton_limits *limits; /* instrumented code compares the position with them */
   struct baton_member member;
@@ -108,15 +104,11 @@ struct thread {
   struct signal_wait signal_wait; /* the one that is being made */
   struct transfer transfer;       /* likewise */
 
-  /* Where the engine has stopped it: before this instruction of a block; 0 where in none. */
-  uint64_t stopped_at;
-
   struct value_queue values; /* of executions that are not encoded yet */
   struct call_write call_write[CALL_WRITES_MAX];
   uint32_t call_writes;
 
   struct write_order order;
-  struct polling polling;
 
   struct encoder encoder;
 };
@@ -128,11 +120,6 @@ bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **positio
                   struct baton_limits *limits);
 /* It ends, by itself or with the process. */
 void thread_end(struct thread *thread);
-
-/* Whether other threads may be waiting for the store that this one is about to make: they wait in
- * the recorder's code, where an engine cannot stop them, so this one must not be stopped before
- * they go on. */
-bool thread_holds_lock(const struct thread *thread);
 
 /* In a forked child that is recorded: this thread, its only one, begins anew. */
 void thread_continue_in_child(struct thread *thread);
@@ -157,17 +144,10 @@ uint64_t thread_pointer(struct thread *thread);
  * down; returns by how many. What is being written at the position moves with it. */
 size_t thread_drain(struct thread *thread);
 
-/* The thread is about to give its processor away, as one that waits does: what it has executed is
- * looked at. */
-void thread_yields(struct thread *thread);
-
 /* Likewise, but only what stands before `end`, where the execution begins that is going on. */
 size_t thread_drain_before(struct thread *thread, const uint64_t *end);
 
 /* Everything up to here goes to the record, in frames of its own. */
 void thread_flush(struct thread *thread);
-
-/* Likewise for a thread that the engine has stopped, but for the block that it is within. */
-void thread_flush_stopped(struct thread *thread);
 
 #endif

@@ -16,7 +16,7 @@
 #define WRITES_BITS 43u
 #define WRITES_MASK ((1ull << WRITES_BITS) - 1)
 #define LOCKS 64u
-/* Whoever holds a lock is not stopped (thread_holds_lock), but may have ended with its process. */
+/* Whoever holds a lock may have ended with its process. */
 #define LOCK_YIELDS_MAX 1000u
 #define ORDER_WORDS_MAX (1 + (2 * VARINT_BYTES_MAX + 7) / 8)
 
@@ -58,8 +58,6 @@ void write_order_begin(void) {
     return;
   table.last = pages_allocate(sizeof(uint64_t) << TABLE_BITS);
   write_order_is_kept = true;
-  if (!baton_is_passed)
-    platform_renew_all_code();
 }
 
 /* The next event depends on these writes. */

@@ -45,9 +45,6 @@ struct process_control {
   uint32_t stopped_reason; /* enum stop_reason, or 0 */
   uint32_t roi_boundaries; /* begins and ends of the region of interest that were reached */
   uint64_t instructions;   /* encoded, of all threads */
-  uint64_t limits_met[WAIT_LIMITS_END]; /* by enum wait_limit: how often */
-  uint64_t stops;         /* how often a thread was to leave its code, at any place in it */
-  uint64_t stops_refused; /* … and could not there */
 
   uint32_t withheld; /* enum withheld: of what kinds system calls were withheld from the kernel */
   struct rlimit open_files;           /* as the program has it; the kernel has the engine's */

@@ -109,17 +109,6 @@ enum map_kind {
   MAP_KIND_SPECIAL
 };
 
-/* Limits of what is looked at for waiting: what polls beyond them may be recorded as work. How
- * often each was met stands in the seal. */
-enum wait_limit {
-  LIMIT_WORDS = 1,        /* another word could not be watched */
-  LIMIT_INSTRUCTIONS = 2, /* another instruction that polls could not */
-  LIMIT_WORDS_OF_ONE = 3, /* an instruction came to more words than are watched for it */
-  LIMIT_LOOKS = 4,        /* a loop polled more words than are kept of it */
-  LIMIT_ROUNDS = 5,       /* a loop that polls had more kinds of rounds than are kept */
-  WAIT_LIMITS_END
-};
-
 struct frame_description {
   uint16_t version;
   uint8_t kind;

@@ -23,7 +23,6 @@ static const char usage[] =
     "  --children        record child processes too: N.fencepost's child 123 in N.123.fencepost\n"
     "  --sysroot FOLDER  where the loader and libraries of an AArch64 program are (default:\n"
     "                    QEMU_LD_PREFIX, or else /usr/aarch64-linux-gnu)\n"
-    "  --statistics      say at the end what the recorder had to do\n"
     "  --starter PID     who started this: when it has ended, PROGRAM is killed and there is no "
     "record\n"
     "  --temporary       … nor the folder that was to hold it\n"
@@ -122,8 +121,6 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       arguments->starter = process_of(option_value("--starter", argc, argv, &at));
     } else if (strcmp(argument, "--temporary") == 0) {
       arguments->is_temporary = true;
-    } else if (strcmp(argument, "--statistics") == 0) {
-      arguments->statistics = true;
     } else if (strcmp(argument, "--compare-addresses") == 0) {
       arguments->compare_addresses = true;
     } else if (strcmp(argument, "--version") == 0) {

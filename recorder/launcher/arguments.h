@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line: fencepost-record [-o FILE] [--values --pm SELECTOR] [--roi START:STOP]
- * [--children] [--sysroot FOLDER] [--statistics] -- PROGRAM ARGUMENTS… */
+ * [--children] [--sysroot FOLDER] -- PROGRAM ARGUMENTS… */
 #ifndef ARGUMENTS_H
 #define ARGUMENTS_H
 
@@ -13,7 +13,6 @@ struct arguments {
   const char *sysroot; /* or NULL */
   bool values;
   bool children;
-  bool statistics;
   bool compare_addresses;
   int starter;       /* process id, or 0 */
   bool is_temporary; /* the record, and the folder that it is in */

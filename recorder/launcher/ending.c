@@ -54,28 +54,6 @@ static void say_withheld(const struct process_control *control, const struct rec
              file->path);
 }
 
-/* What of the program's waiting may stand in the record as work. */
-static void say_limits(const struct process_control *control, const struct record_file *file) {
-  static const char *const met[WAIT_LIMITS_END] = {
-      [LIMIT_WORDS] = "words beyond those that are watched",
-      [LIMIT_INSTRUCTIONS] = "instructions beyond those that are watched",
-      [LIMIT_WORDS_OF_ONE] = "instructions at more words than are watched for one",
-      [LIMIT_LOOKS] = "words beyond those that are kept of a loop",
-      [LIMIT_ROUNDS] = "loops with more kinds of rounds than are kept",
-  };
-  char listed[512] = "";
-  for (unsigned limit = 1; limit < WAIT_LIMITS_END; limit++) {
-    size_t length = strlen(listed);
-    if (control->limits_met[limit] != 0)
-      snprintf(listed + length, sizeof(listed) - length, "%s%s (%llu times)",
-               length == 0 ? "" : ", ", met[limit], (unsigned long long)control->limits_met[limit]);
-  }
-  if (listed[0] != '\0')
-    complain("%s: the program polls more than is looked at, which may stand in the record as work: "
-             "%s",
-             file->path, listed);
-}
-
 /* That a region of interest lies beyond the end, wholly or in part: if it counts instructions, with
  * how many there are. */
 static void say_region(const struct process_control *control, const struct record_file *file,
@@ -101,7 +79,6 @@ bool ending_seal(struct record_file *file, const struct process_control *control
              "there",
              file->path);
   say_withheld(control, file);
-  say_limits(control, file);
   char ended[32] = "unknown";
   if (has_exited(status))
     snprintf(ended, sizeof(ended), "exit %d", WEXITSTATUS(status));

@@ -48,11 +48,6 @@ static void name_children(struct control_area *control, const char *path) {
               path + length);
 }
 
-static void print_statistics(const struct process_control *control) {
-  fprintf(stderr, "fencepost-record: %llu stops of threads, %llu refused\n",
-          (unsigned long long)control->stops, (unsigned long long)control->stops_refused);
-}
-
 int main(int argc, char **argv) {
   struct arguments arguments;
   struct program program;
@@ -91,8 +86,6 @@ int main(int argc, char **argv) {
     return EXIT_OURS;
   }
   unrecorded_say(control);
-  if (arguments.statistics)
-    print_statistics(&control->process[0]);
   if (!ending_seal(&file, &control->process[0], arguments.roi, status) || has_failed)
     return EXIT_OURS;
   return end_like(status);

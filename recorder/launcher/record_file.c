@@ -212,16 +212,6 @@ static uint64_t index_frames(int descriptor, uint64_t file_bytes, struct growing
   return offset;
 }
 
-/* How often each limit was met that was. */
-static void put_limits(struct growing_bytes *seal, const struct process_control *control) {
-  for (unsigned limit = 1; limit < WAIT_LIMITS_END; limit++) {
-    if (control->limits_met[limit] != 0) {
-      put_varint(seal, limit);
-      put_varint(seal, control->limits_met[limit]);
-    }
-  }
-}
-
 static bool write_seal(int descriptor, const char *ended, const struct process_control *control) {
   struct stat status;
   struct growing_bytes index = {0}, seal = {0};
@@ -240,7 +230,6 @@ static bool write_seal(int descriptor, const char *ended, const struct process_c
   grow_by(&seal, index.count);
   memcpy(seal.bytes + seal.count, index.bytes, index.count);
   seal.count += index.count;
-  put_limits(&seal, control);
   uint8_t footer[FOOTER_BYTES];
   footer_write(footer, end, end + FRAME_HEADER_BYTES + seal.count + FOOTER_BYTES);
   bool is_written = append_frame(descriptor, FRAME_SEAL, seal.bytes, (uint32_t)seal.count) &&

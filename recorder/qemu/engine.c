@@ -51,10 +51,6 @@ static struct {
   int (*page_get_flags)(uint64_t address);
   void (*start_exclusive)(void);
   void (*end_exclusive)(void);
-  void (*tb_flush)(void *cpu);
-  void (*tb_invalidate_phys_range)(uint64_t start, uint64_t end);
-  void (*mmap_lock)(void);
-  void (*mmap_unlock)(void);
   struct byte_array *(*byte_array_new)(void);
   struct byte_array *(*byte_array_set_size)(struct byte_array *array, unsigned length);
 
@@ -144,10 +140,6 @@ const char *engine_open(void) {
   engine.page_get_flags = symbol("page_get_flags");
   engine.start_exclusive = symbol("start_exclusive");
   engine.end_exclusive = symbol("end_exclusive");
-  engine.tb_flush = symbol("tb_flush");
-  engine.tb_invalidate_phys_range = symbol("tb_invalidate_phys_range");
-  engine.mmap_lock = symbol("mmap_lock");
-  engine.mmap_unlock = symbol("mmap_unlock");
   engine.byte_array_new = symbol("g_byte_array_new");
   engine.byte_array_set_size = symbol("g_byte_array_set_size");
   engine.plugin_get_registers = symbol("qemu_plugin_get_registers");
@@ -284,22 +276,6 @@ bool engine_stop_others(void) {
 }
 
 void engine_go_on(void) { engine.end_exclusive(); }
-
-bool engine_renew_all(unsigned vcpu) {
-  if (engine.tb_flush == NULL || engine.get_cpu == NULL)
-    return false;
-  engine.tb_flush(engine.get_cpu((int)vcpu));
-  return true;
-}
-
-bool engine_renew(uint64_t address) {
-  if (engine.tb_invalidate_phys_range == NULL || engine.mmap_lock == NULL)
-    return false;
-  engine.mmap_lock();
-  engine.tb_invalidate_phys_range(address, address + 4);
-  engine.mmap_unlock();
-  return true;
-}
 
 /* QEMU ends itself by the signal that the program has no handler for. */
 static int kill_as_told(pid_t process, int signal) {

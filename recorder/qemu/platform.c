@@ -258,12 +258,3 @@ void platform_visit_modules(void (*visit)(const struct loaded_module *module, vo
                             void *user_data) {
   guest_modules_each(visit, user_data);
 }
-
-void platform_renew_all_code(void) {
-  if (the_guest != NULL)
-    engine_renew_all(the_guest->vcpu);
-}
-
-void platform_renew_code(uint64_t pc) { engine_renew(pc); }
-
-void platform_renew_code_later(uint64_t pc) { engine_renew(pc); }

@@ -4,7 +4,6 @@
 #include "a64_fields.h"
 #include "interrupted_execution.h"
 #include "platform.h"
-#include "polled_words.h"
 #include "selected_memory.h"
 #include "values.h"
 #include "write_order.h"
@@ -21,10 +20,6 @@ struct watched_access {
   struct write_place place; /* where it writes, and values are kept */
   bool has_place;
   bool orders;  /* it takes its place in the order of writes */
-  bool updates; /* it reads and writes in one step, or may fail to write */
-  bool polls;   /* it is known to read a word that threads poll */
-  bool stores;  /* it may store to one */
-  bool is_known;
   bool has_end; /* something is called behind it in its own translation block */
 };
 
@@ -76,20 +71,9 @@ static void begin(unsigned vcpu, void *user_data) {
   struct thread *thread = &guest->thread;
   (void)vcpu;
   uint64_t address = plan_slot_address(watched->plan, watched->slot, guest->position);
-  bool stores =
-      watched->stores &&
-      (watched->is_known || polled_words_filter()[address % POLLED_WORDS_FILTER_BYTES] != 0);
-  if (!watched->orders && !watched->has_place && !stores && !watched->polls)
-    return;
   bool may_wait = watched->has_end && runs_beside_others(watched, address);
-  if (watched->orders)
+  if (watched->orders && write_order_is_kept)
     write_order_before(thread, watched->plan->id, watched->index, may_wait);
-  if (stores && watched->updates && may_wait)
-    polled_words_before_update(thread, watched->plan->id, watched->index, watched->pc);
-  else if (stores)
-    polled_words_before_store(thread, watched->plan->id, watched->index, watched->pc);
-  if (stores && !may_wait)
-    polled_words_end(thread);
   if (watched->has_place && is_compare_and_swap(&watched->access, watched->word))
     read_status(guest, watched->word, guest->status_before);
   guest->watched = watched;
@@ -99,12 +83,6 @@ static void complete(struct guest *guest) {
   const struct watched_access *watched = guest->watched;
   struct thread *thread = &guest->thread;
   guest->watched = NULL;
-  if (watched->polls)
-    polled_words_after_load(thread, watched->plan->id, watched->index);
-  else if (watched->updates)
-    polled_words_after_update(thread, watched->plan->id);
-  else
-    polled_words_end(thread);
   if (watched->has_place)
     values_after_write(thread, &watched->place, has_happened(guest, watched));
   else
@@ -127,7 +105,6 @@ static void settle(struct guest *guest, uint64_t stopped_at) {
     return;
   }
   guest->watched = NULL;
-  polled_words_end(&guest->thread);
   write_order_end(&guest->thread);
 }
 
@@ -143,37 +120,23 @@ static bool writes(const struct a64_access *access) {
 
 bool watched_access_ends_block(uint32_t word) {
   struct a64_access access;
-  return write_order_is_kept && a64_access_of(word, &access) &&
+  return values_are_recorded && a64_access_of(word, &access) &&
          (writes(&access) || access.kind == SLOT_FLUSH);
-}
-
-/* Words that threads poll have up to eight bytes, and are set from general-purpose registers. */
-static bool may_be_polled(const struct a64_access *access, uint32_t word) {
-  bool is_of_vector = FIELD(word, 26, 26) != 0;
-  bool is_maintenance = access->kind == SLOT_STORE && access->is_aligned;
-  return access->bytes <= 8 && !is_of_vector && !is_maintenance;
 }
 
 void watched_access_translate(const struct plan *plan, uint32_t index, uint32_t word,
                               struct qemu_plugin_insn *instruction, struct qemu_plugin_insn *next) {
   struct watched_access watched = {
       .plan = plan, .pc = plan->address + 4 * index, .index = index, .word = word};
-  if ((!values_are_recorded && !polled_words_are_watched) || !a64_access_of(word, &watched.access))
+  if (!values_are_recorded || !a64_access_of(word, &watched.access))
     return;
   const struct a64_access *access = &watched.access;
   watched.slot = plan_slot(plan, index);
-  watched.is_known = polled_words_are_watched && polled_words_know(watched.pc);
-  watched.orders = write_order_is_kept && (writes(access) || access->kind == SLOT_FLUSH);
-  watched.has_place =
-      values_are_recorded && values_find_write(plan->id, index, false, &watched.place);
-  watched.updates = access->kind == SLOT_UPDATE || access->is_exclusive;
-  watched.stores = polled_words_are_watched && writes(access) && may_be_polled(access, word);
-  watched.polls = watched.is_known && access->kind == SLOT_LOAD && may_be_polled(access, word);
-  if (!watched.orders && !watched.has_place && !watched.stores && !watched.polls)
+  watched.orders = writes(access) || access->kind == SLOT_FLUSH;
+  watched.has_place = values_find_write(plan->id, index, false, &watched.place);
+  if (!watched.orders && !watched.has_place)
     return;
-  bool wants_end =
-      watched.orders || watched.has_place || watched.updates || watched.polls || watched.is_known;
-  watched.has_end = wants_end && next != NULL;
+  watched.has_end = next != NULL;
   struct watched_access *kept = platform_allocate(sizeof(*kept));
   *kept = watched;
   qemu_plugin_register_vcpu_insn_exec_cb(instruction, begin, CALLBACK_READS_REGISTERS, kept);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done around single accesses, beside keeping their addresses: writes are put in order and
- * their values kept (--values), and from the second thread on, stores to words that threads poll
- * and the reads that poll them get their places in the process clock. */
+/* What is done around single accesses, beside keeping their addresses: with --values writes are put
+ * in order, from the second thread on, and their values kept. */
 #ifndef WATCHED_ACCESSES_H
 #define WATCHED_ACCESSES_H
 
