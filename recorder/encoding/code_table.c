@@ -108,13 +108,6 @@ void code_table_after_fork(void) {
   table.write_lock = platform_mutex_create();
 }
 
-uint64_t block_pc(const struct block *block, uint32_t instruction) {
-  uint64_t pc = block->address;
-  for (uint32_t i = 0; i < instruction; i++)
-    pc += block->lengths[i];
-  return pc;
-}
-
 bool block_word_is_reached(const struct block *block, uint32_t word, uint32_t instructions) {
   for (uint32_t i = 0; i < block->slots; i++) {
     if (block->slot[i].raw == word && block->slot[i].instruction < instructions)

@@ -60,9 +60,6 @@ uint32_t code_table_record_id(uint32_t id);
  * full. */
 uint32_t code_table_intern(const struct block *block);
 
-/* The address of an instruction of the block. */
-uint64_t block_pc(const struct block *block, uint32_t instruction);
-
 /* Whether raw word `word` of an execution belongs to one of its first `instructions` instructions.
  */
 bool block_word_is_reached(const struct block *block, uint32_t word, uint32_t instructions);

@@ -41,8 +41,6 @@ static void encode_marker(struct encoder *encoder, const uint64_t *words) {
   uint8_t type = marker_event(words[0]);
   bool has_clock = marker_has_clock(words[0]);
   const uint8_t *fields = (const uint8_t *)(words + 1 + (has_clock ? 1 : 0));
-  if (type == MARKER_NOTHING)
-    return;
   if (type == EVENT_INTERRUPTED) { /* It stands in the frame of the block that it is about. */
     uint64_t executed = varint_read(fields);
     frame->instructions -= encoder->predictor.previous->instructions - executed;

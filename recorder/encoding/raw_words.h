@@ -13,14 +13,6 @@
 #include <stdint.h>
 
 #define MARKER_BIT (1ull << 63)
-/* In the place of an event's type: words that have been encoded, and stay because they cannot move.
- */
-#define MARKER_NOTHING 0u
-
-/* A marker that is no event of the record: the next execution has read a polled word (its address)
- * behind the store with this place in the process clock. */
-#define MARKER_LOOK 255
-
 static inline uint64_t marker_word(uint8_t event_type, bool has_clock, uint32_t field_bytes) {
   return MARKER_BIT | (uint64_t)(has_clock != 0) << 40 | (uint64_t)event_type << 32 | field_bytes;
 }
@@ -35,14 +27,6 @@ static inline size_t marker_words(uint64_t word) {
 /* Whether the execution that ends at `at` was interrupted, which then stands there. */
 static inline bool was_interrupted(const uint64_t *at, const uint64_t *to) {
   return at < to && word_is_marker(*at) && marker_event(*at) == EVENT_INTERRUPTED;
-}
-
-static inline bool words_are_equal(const uint64_t *one, const uint64_t *other, size_t count) {
-  for (size_t i = 0; i < count; i++) {
-    if (one[i] != other[i])
-      return false;
-  }
-  return true;
 }
 
 /* Words of a record. */

@@ -115,23 +115,6 @@ void thread_event_clocked(struct thread *thread, uint8_t type, uint64_t clock,
   append_marker(thread, type, true, clock, fields, field_bytes);
 }
 
-void thread_event_before_execution(struct thread *thread, size_t execution_words, uint8_t type,
-                                   bool has_clock, uint64_t clock, const uint8_t *fields,
-                                   size_t field_bytes) {
-  uint64_t marker = marker_word(type, has_clock, (uint32_t)field_bytes);
-  size_t words = marker_words(marker);
-  if (*thread->position + words > thread->guard)
-    thread_drain_before(thread, *thread->position - execution_words);
-  uint64_t *start = *thread->position - execution_words;
-  memmove(start + words, start, execution_words * sizeof(uint64_t));
-  memset(start, 0, words * sizeof(uint64_t));
-  start[0] = marker;
-  if (has_clock)
-    start[1] = clock;
-  memcpy(start + 1 + has_clock, fields, field_bytes);
-  *thread->position += words;
-}
-
 void thread_flush(struct thread *thread) {
   if (!thread->is_recorded)
     return;

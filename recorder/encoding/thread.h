@@ -129,11 +129,6 @@ void thread_event(struct thread *thread, uint8_t type, const uint8_t *fields, si
 void thread_event_clocked(struct thread *thread, uint8_t type, uint64_t clock,
                           const uint8_t *fields, size_t field_bytes);
 
-/* Likewise, before the execution that goes on at the buffer's end, of `execution_words`. */
-void thread_event_before_execution(struct thread *thread, size_t execution_words, uint8_t type,
-                                   bool has_clock, uint64_t clock, const uint8_t *fields,
-                                   size_t field_bytes);
-
 /* Appends whole records, at most CALL_WORDS_MAX words. */
 void thread_append(struct thread *thread, const uint64_t *words, size_t count);
 

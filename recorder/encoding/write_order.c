@@ -276,13 +276,3 @@ void write_order_wrote(struct thread *thread, const struct block *block, uint64_
   write_order_look(thread, *thread->position - block->raw_words);
   announce(thread, address, bytes);
 }
-
-bool write_order_has(uint32_t id, uint32_t instruction) {
-  const struct block *block = code_table_get(id);
-  for (uint32_t i = 0; i < block->slots; i++) {
-    const struct slot *slot = &block->slot[i];
-    if (slot->instruction == instruction && (slot_writes(slot) || slot->kind == SLOT_FLUSH))
-      return true;
-  }
-  return false;
-}

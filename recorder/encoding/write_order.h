@@ -48,11 +48,6 @@ void write_order_continue_in_child(struct thread *thread);
  * been instrumented is forgotten. */
 void write_order_begin(void);
 
-/* Whether the instruction of the block is a write or a flush. While the order is kept each of them
- * is the last instruction of its block, so that what it depends on can stand before the block, and
- * its loads are before it. */
-bool write_order_has(uint32_t id, uint32_t instruction);
-
 /* The thread is about to execute such an instruction. `may_hold_lock`: write_order_end is called as
  * soon as it is done. */
 void write_order_before(struct thread *thread, uint32_t id, uint32_t instruction,

@@ -34,11 +34,6 @@ bool engine_has_page(uint64_t address, int *protection);
 bool engine_stop_others(void);
 void engine_go_on(void);
 
-/* Makes code anew: all of it soon, or what came of the instruction at `address`. False where this
- * engine cannot. */
-bool engine_renew_all(unsigned vcpu);
-bool engine_renew(uint64_t address);
-
 /* Calls `function` when a signal is about to end the process. */
 void engine_before_death(void (*function)(int signal));
 
