@@ -26,15 +26,6 @@ INFO, CODE, TRACE, SEAL = 1, 2, 3, 4
 LOAD, STORE, UPDATE, FLUSH, PREFETCH, STRING_SOURCE, STRING_DESTINATION, GATHER, SCATTER = range(9)
 MASK = (1 << 64) - 1
 
-# What the recorder looks at for waiting has limits: those that it met, by their number in the seal.
-LIMITS = {
-    1: "words",
-    2: "instructions",
-    3: "words_of_instruction",
-    4: "words_of_loop",
-    5: "rounds_of_loop",
-}
-
 # Event type: its name and its fields. "c" is a clock, "v" a varint, "s" a svarint, "b" a byte,
 # "B" bytes, "t" a text.
 EVENTS = {
@@ -283,7 +274,6 @@ class Record:
         self.threads: dict[int, list[Frame]] = {}
         self.ended: str | None = None
         self.lost: int | None = None
-        self.limits_met: dict[str, int] = {}
         self.is_sealed = False
         for frame in self.frames:
             if frame.kind == CODE:
@@ -349,9 +339,8 @@ class Record:
             indexed = (kind, thread, offset, instructions)
             if indexed != (frame.kind, frame.thread, frame.offset, frame.instructions):
                 raise Damaged("the seal's index names another frame")
-        while not cursor.done():
-            limit = cursor.varint()
-            self.limits_met[LIMITS.get(limit, f"limit {limit}")] = cursor.varint()
+        if not cursor.done():
+            raise Damaged("something follows the seal's last entry")
         self.is_sealed = True
 
     def _items(self, frame: Frame) -> Iterator[Execution | Event]:

@@ -28,7 +28,6 @@ mod text;
 mod trace;
 mod values;
 mod varint;
-mod wait_limits;
 mod word_uses;
 mod writer;
 
@@ -48,6 +47,5 @@ pub use summary::{EndedSummary, Noted, NotedBy, Summary, ThreadSummary};
 pub use text::{Text, escaped};
 pub use trace::Frame;
 pub use values::WrittenValue;
-pub use wait_limits::{LimitMet, WaitLimit};
 pub use word_uses::StoreMakers;
 pub use writer::{BlockBuilder, Writer, WriterOptions};

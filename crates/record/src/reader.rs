@@ -15,7 +15,6 @@ use super::scan::{Scan, ScanEnd, TraceFrame, scan};
 use super::source::Source;
 use super::trace::{Frame, Predictors, TraceDecoder};
 use super::varint::PADDING;
-use super::wait_limits::{self, LimitMet};
 use super::word_uses::StoreMakers;
 
 /// What to do with a record whose recording was cut off, so that nobody sealed it.
@@ -36,8 +35,6 @@ pub enum Ended {
         how: String,
         /// Threads whose last buffer was lost because the process was killed.
         lost: u64,
-        /// The limits that the recorder has met, in the order of their numbers.
-        limits: Vec<LimitMet>,
     },
     /// The recording was cut off.
     Cut {
@@ -97,7 +94,7 @@ impl Record {
         let Scan { info, program, threads, seal, hash, .. } = scan;
         let (ended, problem) = match (end, seal) {
             (ScanEnd::Sealed, Some(seal)) => {
-                (Ended::Sealed { how: seal.ended, lost: seal.lost, limits: seal.limits }, None)
+                (Ended::Sealed { how: seal.ended, lost: seal.lost }, None)
             }
             (ScanEnd::Sealed, None) => unreachable!("a walk ends sealed at a seal only"),
             (ScanEnd::Cut { whole_frames, incomplete }, _) => (Ended::Cut { whole_frames, incomplete }, None),
@@ -139,7 +136,7 @@ impl Record {
     /// What has to be said of every result that is made from this record: it may hold less than one thinks.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let Ended::Sealed { how, lost, limits } = self.ended() else {
+        let Ended::Sealed { how, lost } = self.ended() else {
             return vec!["the recording was cut off: the record holds what was written until then".into()];
         };
         let mut warnings = Vec::new();
@@ -152,7 +149,6 @@ impl Record {
             let threads = if *lost == 1 { "1 thread".to_string() } else { format!("{lost} threads") };
             warnings.push(format!("the last instructions of {threads} are not in the record"));
         }
-        warnings.extend(wait_limits::warning(limits));
         warnings
     }
 

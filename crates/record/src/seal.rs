@@ -3,7 +3,6 @@
 use super::error::Problem;
 use super::frame::FrameHeader;
 use super::varint::{Fields, encode, encode_bytes};
-use super::wait_limits::{LimitMet, WaitLimit};
 
 /// What the launcher adds when the program has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +13,6 @@ pub(super) struct Seal {
     pub(super) lost: u64,
     /// All frames before the seal.
     pub(super) frames: Vec<IndexEntry>,
-    /// The limits that the recorder has met, in the order of their numbers.
-    pub(super) limits: Vec<LimitMet>,
 }
 
 /// A frame as the index names it.
@@ -57,8 +54,10 @@ impl Seal {
         if frames != index {
             return Err(OTHER_FRAMES);
         }
-        let limits = decode_limits(&mut fields)?;
-        Ok(Self { ended, lost, frames, limits })
+        if !fields.is_at_end() {
+            return Err(Problem::Malformed("something follows its last entry"));
+        }
+        Ok(Self { ended, lost, frames })
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -74,54 +73,6 @@ impl Seal {
             encode(&mut payload, frame.instructions);
             previous = frame.offset;
         }
-        for met in &self.limits {
-            encode(&mut payload, met.limit.number());
-            encode(&mut payload, met.times);
-        }
         payload
-    }
-}
-
-/// Each limit once, up to the end of the seal.
-fn decode_limits(fields: &mut Fields<'_>) -> Result<Vec<LimitMet>, Problem> {
-    let mut limits: Vec<LimitMet> = Vec::new();
-    while !fields.is_at_end() {
-        let met = LimitMet { limit: WaitLimit::numbered(fields.varint()?), times: fields.varint()? };
-        let before = limits.last().map_or(WaitLimit::numbered(0), |before| before.limit);
-        if met.limit <= before || met.times == 0 {
-            return Err(Problem::Malformed("what follows its last entry is no limit that was met"));
-        }
-        limits.push(met);
-    }
-    Ok(limits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const WORDS: LimitMet = LimitMet { limit: WaitLimit::numbered(1), times: 1 };
-    const ROUNDS: LimitMet = LimitMet { limit: WaitLimit::numbered(5), times: 300 };
-
-    fn seal(limits: &[LimitMet]) -> Seal {
-        Seal { ended: "exit 0".into(), lost: 0, frames: vec![], limits: limits.to_vec() }
-    }
-
-    #[test]
-    fn limits_that_were_met_are_read_as_they_were_written() {
-        let unknown = LimitMet { limit: WaitLimit::numbered(90), times: 2 };
-        for limits in [&[][..], &[WORDS], &[WORDS, ROUNDS], &[WORDS, unknown]] {
-            assert_eq!(Seal::decode(&seal(limits).encode(), &[]), Ok(seal(limits)));
-        }
-    }
-
-    #[test]
-    fn what_is_no_limit_is_refused() {
-        let never = LimitMet { times: 0, ..WORDS };
-        for limits in [&[ROUNDS, WORDS][..], &[WORDS, WORDS], &[never]] {
-            assert!(Seal::decode(&seal(limits).encode(), &[]).is_err(), "{limits:?}");
-        }
-        let zero = LimitMet { limit: WaitLimit::numbered(0), times: 1 };
-        assert!(Seal::decode(&seal(&[zero]).encode(), &[]).is_err());
     }
 }

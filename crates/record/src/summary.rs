@@ -81,8 +81,6 @@ pub struct EndedSummary {
     pub how: String,
     /// Threads whose last buffer was lost because the process was killed.
     pub threads_cut_short: u64,
-    /// How often each limit was met beyond which polling may stand in the record as work.
-    pub limits_met: BTreeMap<String, u64>,
 }
 
 /// One thread.
@@ -161,18 +159,17 @@ impl Summary {
 impl EndedSummary {
     fn of(ended: &Ended) -> Self {
         match ended {
-            Ended::Sealed { how, lost, limits } => Self {
+            Ended::Sealed { how, lost } => Self {
                 is_sealed: true,
                 how: how.clone(),
                 threads_cut_short: *lost,
-                limits_met: limits.iter().map(|met| (met.limit.name(), met.times)).collect(),
             },
             Ended::Cut { whole_frames, incomplete } => {
                 let rest = incomplete.map_or(String::new(), |frame| {
                     format!("; frame {} at offset {} is incomplete", frame.number, frame.offset)
                 });
                 let how = format!("cut off after {whole_frames} whole frames{rest}");
-                Self { is_sealed: false, how, threads_cut_short: 0, limits_met: BTreeMap::new() }
+                Self { is_sealed: false, how, threads_cut_short: 0 }
             }
         }
     }

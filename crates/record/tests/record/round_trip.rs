@@ -10,7 +10,7 @@ proptest! {
     fn any_record_comes_back(plan in plan(40)) {
         let (file, written) = plan.write(true);
         let record = open(file, CutPolicy::Refuse).unwrap();
-        prop_assert_eq!(record.ended(), &Ended::Sealed { how: "exit 0".to_string(), lost: 0, limits: vec![] });
+        prop_assert_eq!(record.ended(), &Ended::Sealed { how: "exit 0".to_string(), lost: 0 });
         prop_assert_eq!(read(&record).unwrap(), written.clone());
         for (thread, contents) in written.iter().enumerate() {
             prop_assert_eq!(record.thread_instructions(ThreadId(thread as u32)), contents.instructions);
