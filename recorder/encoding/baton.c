@@ -117,6 +117,20 @@ static uint64_t *limit_behind(const struct thread *thread, uint64_t instructions
              : last;
 }
 
+/* How far ahead the thread may be where threads meet. A turn that has been long need not be made
+ * longer: those that are behind come first. */
+static uint64_t meeting_lead(const struct baton_member *member) {
+  uint64_t ran = member->counted - member->turn_began;
+  return ran < LEAD_MEETING ? LEAD_MEETING - ran : 0;
+}
+
+/* After how many instructions it will be further ahead than that. */
+static uint64_t until_meeting(const struct baton_member *member, uint64_t next) {
+  int64_t behind = (int64_t)(next - member->clock), may_lead = (int64_t)meeting_lead(member);
+  int64_t until = behind > may_lead ? behind : (behind + may_lead) / 2;
+  return until > 0 ? (uint64_t)until : 0;
+}
+
 static void set_limits(struct thread *thread, const struct baton_member *next) {
   struct baton_limits *limits = thread->limits;
   uint64_t clock = thread->member.clock;
@@ -127,8 +141,7 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
   uint64_t lead = ready_at(next) > clock ? ready_at(next) - clock : 0;
   uint64_t behind = clock > ready_at(next) ? clock - ready_at(next) : 0;
   limits->pause = *thread->position; /* it pays */
-  limits->meeting =
-      limit_behind(thread, lead + (behind < LEAD_MEETING ? LEAD_MEETING - behind : 0));
+  limits->meeting = limit_behind(thread, until_meeting(&thread->member, ready_at(next)));
   limits->quantum =
       limit_behind(thread, lead + (behind < LEAD_QUANTUM ? LEAD_QUANTUM - behind : 0));
   if (thread->member.is_spinning && limits->quantum > *thread->position + SPIN_WORDS)
@@ -179,6 +192,7 @@ volatile int *baton_leaves(void) {
 
 static void begin_turn(struct thread *thread) {
   tell_turn(thread);
+  thread->member.turn_began = thread->member.counted;
   lock();
   set_limits(thread, next_of_all(&thread->member));
   unlock();
@@ -243,7 +257,8 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   struct baton_member *next = next_of_all(member);
   set_limits(thread, next);
   unlock();
-  return next != NULL && clock > ready_at(next) + lead;
+  uint64_t may_lead = lead == LEAD_MEETING ? meeting_lead(member) : lead;
+  return next != NULL && clock > ready_at(next) + may_lead;
 }
 
 void baton_hand_over(struct thread *thread, void *where) {

@@ -40,7 +40,8 @@ struct baton_member {
   struct baton_member *next; /* in the order in which they came */
   uint64_t clock;
   uint64_t counted; /* of its instructions, what the clock has */
-  uint64_t until;   /* where it waits */
+  uint64_t turn_began; /* likewise, when its turn began */
+  uint64_t until;      /* where it waits */
   enum baton_state state;
   enum baton_end end;
   uint64_t paused_at; /* its instructions at its last pause */
