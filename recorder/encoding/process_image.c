@@ -11,6 +11,7 @@
 #include "recording.h"
 #include "region_of_interest.h"
 #include "selected_memory.h"
+#include "supplies.h"
 #include "thread_identity.h"
 #include "unrecorded_children.h"
 #include "wake_pairing.h"
@@ -35,6 +36,7 @@ bool process_image_forks(struct thread *thread) {
   selected_memory_after_fork();
   thread_identities_after_fork();
   wake_pairing_after_fork();
+  supplies_exit();
   call_paths_after_fork();
   if (recording_continue_in_child()) {
     lifeline_hold_in_child();

@@ -9,6 +9,7 @@
 #include "record_format.h"
 #include "recording.h"
 #include "selected_memory.h"
+#include "supplies.h"
 #include "thread_identity.h"
 #include "values.h"
 #include "wake_pairing.h"
@@ -390,4 +391,5 @@ void synchronisation_init(void) {
 void synchronisation_exit(void) {
   call_paths_exit();
   wake_pairing_exit();
+  supplies_exit();
 }

@@ -13,6 +13,7 @@
 #include "process_image.h"
 #include "record_format.h"
 #include "recording.h"
+#include "supplies.h"
 #include "thread_identity.h"
 #include "unrecorded_children.h"
 
@@ -198,6 +199,8 @@ void system_call_begins(struct thread *thread, struct system_call *call) {
 
 void system_call_ends(struct thread *thread, struct system_call *call, int64_t result) {
   after(thread, call, result);
+  if (baton_is_passed)
+    supplies_after_call(thread, call, result);
   persist_call_after(thread, call, result);
   kernel_writes_after_call(thread, call, result);
   if (thread->call_depth > 0)

@@ -89,6 +89,8 @@ enum event_type {
   EVENT_POLLING = 39,
   EVENT_LENDING_SPIN_WAIT = 40,
   EVENT_TURN = 41,
+  EVENT_SUPPLY = 42,
+  EVENT_CONSUME = 43,
 };
 
 /* What a store to a word that threads poll does (event 35). */

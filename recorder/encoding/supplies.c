@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supplies.h"
+
+#include "address_map.h"
+#include "arena.h"
+#include "decimal.h"
+#include "fields.h"
+#include "platform.h"
+#include "raw_system_call.h"
+#include "record_format.h"
+#include "recording.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/* Of one channel; where more are not consumed, the newest is made to stand for them. */
+#define SUPPLIES_MAX 1024u
+
+struct supply {
+  uint64_t end;   /* of its bytes, among all that have gone through */
+  uint64_t clock; /* of the call */
+};
+
+/* One direction: a pipe, an end of a socket pair, an eventfd. */
+struct channel {
+  uint64_t number; /* in the order in which they were met */
+  uint64_t peer;   /* key of the channel that its bytes go to, if that is another one */
+  uint64_t supplied, consumed;
+  uint32_t first, count;
+  struct supply supply[SUPPLIES_MAX];
+};
+
+static struct {
+  struct arena arena;
+  struct address_map channels;
+  uint64_t met;
+} supplies;
+
+void supplies_exit(void) {
+  arena_free(&supplies.arena);
+  address_map_free(&supplies.channels);
+  memset(&supplies, 0, sizeof(supplies));
+}
+
+/* All eventfds have the same inode; the kernel numbers them elsewhere. */
+static uint64_t eventfd_number(int descriptor) {
+  static const char name[] = "eventfd-id:";
+  static const char folder[] = "/proc/self/fdinfo/";
+  char path[sizeof(folder) + DECIMAL_BYTES_MAX], text[512];
+  memcpy(path, folder, sizeof(folder));
+  decimal_write(path + sizeof(folder) - 1, (uint32_t)descriptor);
+  long file = raw_system_call(SYS_open, (uintptr_t)path, O_RDONLY | O_CLOEXEC, 0);
+  if (file < 0)
+    return 0;
+  long bytes = raw_system_call(SYS_read, (uintptr_t)file, (uintptr_t)text, sizeof(text) - 1);
+  raw_system_call(SYS_close, (uintptr_t)file, 0, 0);
+  text[bytes < 0 ? 0 : bytes] = '\0';
+  uint64_t number = 0;
+  const char *at = text;
+  while (*at != '\0' && strncmp(at, name, sizeof(name) - 1) != 0)
+    at++;
+  if (*at == '\0')
+    return 0;
+  for (at += sizeof(name) - 1; *at == ' ' || *at == '\t'; at++)
+    ;
+  for (; *at >= '0' && *at <= '9'; at++)
+    number = 10 * number + (uint64_t)(*at - '0');
+  return number + 1;
+}
+
+/* What tells the descriptor's channel from others; 0 where it has none. */
+static uint64_t key_of(int descriptor) {
+  struct stat status;
+  if (raw_system_call(SYS_fstat, (uintptr_t)descriptor, (uintptr_t)&status, 0) != 0)
+    return 0;
+  switch (status.st_mode & S_IFMT) {
+  case S_IFIFO:
+  case S_IFSOCK:
+    return (uint64_t)status.st_dev << 48 ^ (uint64_t)status.st_ino << 1;
+  case 0: {
+    uint64_t number = eventfd_number(descriptor);
+    return number == 0 ? 0 : number << 1 | 1;
+  }
+  default:
+    return 0;
+  }
+}
+
+static struct channel *channel_of(uint64_t key) {
+  struct channel *channel = address_map_find(&supplies.channels, key);
+  if (channel == NULL) {
+    channel = arena_allocate(&supplies.arena, sizeof(*channel));
+    channel->number = ++supplies.met;
+    address_map_set(&supplies.channels, key, channel);
+  }
+  return channel;
+}
+
+static struct supply *supply_at(struct channel *channel, uint32_t at) {
+  return &channel->supply[(channel->first + at) % SUPPLIES_MAX];
+}
+
+static void send(struct thread *thread, uint8_t type, const struct channel *channel,
+                 uint64_t clock) {
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, channel->number);
+  if (type == EVENT_CONSUME)
+    fields_number(&fields, clock);
+  fields_send_clocked(&fields, thread, type, type == EVENT_CONSUME ? clock_advance() : clock);
+}
+
+static void supply(struct thread *thread, uint64_t key, uint64_t bytes) {
+  struct channel *channel = channel_of(key);
+  if (channel->peer != 0)
+    channel = channel_of(channel->peer);
+  uint64_t clock = clock_advance();
+  if (channel->count == SUPPLIES_MAX)
+    channel->count--;
+  channel->supplied += bytes;
+  *supply_at(channel, channel->count++) = (struct supply){channel->supplied, clock};
+  send(thread, EVENT_SUPPLY, channel, clock);
+}
+
+/* The last byte decides: what came before it had been supplied then. */
+static void consume(struct thread *thread, uint64_t key, uint64_t bytes) {
+  struct channel *channel = channel_of(key);
+  uint64_t clock = 0;
+  channel->consumed += bytes;
+  while (channel->count > 0) {
+    const struct supply *next = supply_at(channel, 0);
+    clock = next->clock;
+    if (next->end > channel->consumed)
+      break;
+    bool is_last = next->end == channel->consumed;
+    channel->first = (channel->first + 1) % SUPPLIES_MAX;
+    channel->count--;
+    if (is_last)
+      break;
+  }
+  if (clock != 0)
+    send(thread, EVENT_CONSUME, channel, clock);
+}
+
+/* Reading an eventfd takes all of its count, or one of it; each adding is a supply of one byte. */
+static uint64_t amount(uint64_t key, int64_t result, const struct channel *channel) {
+  bool is_eventfd = (key & 1) != 0;
+  if (!is_eventfd || channel == NULL)
+    return is_eventfd ? 1 : (uint64_t)result;
+  return channel->supplied - channel->consumed;
+}
+
+static void pair(const struct system_call *call) {
+  int end[2];
+  size_t read;
+  if (!platform_read((const void *)(uintptr_t)call->argument[3], sizeof(end), end, &read))
+    return;
+  uint64_t one = key_of(end[0]), other = key_of(end[1]);
+  if (one == 0 || other == 0)
+    return;
+  channel_of(one)->peer = other;
+  channel_of(other)->peer = one;
+}
+
+void supplies_after_call(struct thread *thread, const struct system_call *call, int64_t result) {
+  uint64_t key;
+  if (result < 0 || thread->call_depth > 0)
+    return;
+  switch (call->x86_64) {
+  case SYS_write:
+  case SYS_writev:
+  case SYS_sendto:
+  case SYS_sendmsg:
+    key = result > 0 ? key_of((int)call->argument[0]) : 0;
+    if (key != 0)
+      supply(thread, key, amount(key, result, NULL));
+    break;
+  case SYS_read:
+  case SYS_readv:
+  case SYS_recvfrom:
+  case SYS_recvmsg:
+    key = result > 0 ? key_of((int)call->argument[0]) : 0;
+    if (key != 0)
+      consume(thread, key, amount(key, result, channel_of(key)));
+    break;
+  case SYS_socketpair:
+    pair(call);
+    break;
+  default:
+    break;
+  }
+}

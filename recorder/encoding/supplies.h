@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a system call consumed of another thread's: the bytes of a pipe or a socket pair, the count
+ * of an eventfd. In a replay it waits for the call that supplied them, blocked or not when it was
+ * recorded. */
+#ifndef SUPPLIES_H
+#define SUPPLIES_H
+
+#include "thread.h"
+
+/* At the end, and in a forked child: what its parent supplied has no place in the child's clock. */
+void supplies_exit(void);
+
+/* Behind each system call of a thread that has its turn. */
+void supplies_after_call(struct thread *thread, const struct system_call *call, int64_t result);
+
+#endif
