@@ -70,6 +70,8 @@ EVENTS = {
     39: ("polling", "instructions:v"),
     40: ("spin_wait", "c object:v wake:v iterations:v lends:v"),
     41: ("turn", "c estimate:v"),
+    42: ("supply", "c object:v"),
+    43: ("consume", "c object:v supply:v"),
 }
 EVENT_NAMES = {name for name, _ in EVENTS.values()}
 

@@ -164,29 +164,41 @@ static void pair(const struct system_call *call) {
   channel_of(other)->peer = one;
 }
 
-void supplies_after_call(struct thread *thread, const struct system_call *call, int64_t result) {
+static uint64_t key_of_transfer(const struct thread *thread, const struct system_call *call,
+                                int64_t result) {
+  return result > 0 && thread->call_depth == 0 ? key_of((int)call->argument[0]) : 0;
+}
+
+void supplies_consumed(struct thread *thread, const struct system_call *call, int64_t result) {
   uint64_t key;
-  if (result < 0 || thread->call_depth > 0)
-    return;
+  switch (call->x86_64) {
+  case SYS_read:
+  case SYS_readv:
+  case SYS_recvfrom:
+  case SYS_recvmsg:
+    key = key_of_transfer(thread, call, result);
+    if (key != 0)
+      consume(thread, key, amount(key, result, channel_of(key)));
+    break;
+  case SYS_socketpair:
+    if (result == 0)
+      pair(call);
+    break;
+  default:
+    break;
+  }
+}
+
+void supplies_made(struct thread *thread, const struct system_call *call, int64_t result) {
+  uint64_t key;
   switch (call->x86_64) {
   case SYS_write:
   case SYS_writev:
   case SYS_sendto:
   case SYS_sendmsg:
-    key = result > 0 ? key_of((int)call->argument[0]) : 0;
+    key = key_of_transfer(thread, call, result);
     if (key != 0)
       supply(thread, key, amount(key, result, NULL));
-    break;
-  case SYS_read:
-  case SYS_readv:
-  case SYS_recvfrom:
-  case SYS_recvmsg:
-    key = result > 0 ? key_of((int)call->argument[0]) : 0;
-    if (key != 0)
-      consume(thread, key, amount(key, result, channel_of(key)));
-    break;
-  case SYS_socketpair:
-    pair(call);
     break;
   default:
     break;

@@ -10,7 +10,8 @@
 /* At the end, and in a forked child: what its parent supplied has no place in the child's clock. */
 void supplies_exit(void);
 
-/* Behind each system call of a thread that has its turn. */
-void supplies_after_call(struct thread *thread, const struct system_call *call, int64_t result);
+/* Behind each system call of a thread that has its turn: before its event and behind it. */
+void supplies_consumed(struct thread *thread, const struct system_call *call, int64_t result);
+void supplies_made(struct thread *thread, const struct system_call *call, int64_t result);
 
 #endif

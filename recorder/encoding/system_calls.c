@@ -200,7 +200,7 @@ void system_call_begins(struct thread *thread, struct system_call *call) {
 void system_call_ends(struct thread *thread, struct system_call *call, int64_t result) {
   after(thread, call, result);
   if (baton_is_passed)
-    supplies_after_call(thread, call, result);
+    supplies_consumed(thread, call, result);
   persist_call_after(thread, call, result);
   kernel_writes_after_call(thread, call, result);
   if (thread->call_depth > 0)
@@ -210,4 +210,6 @@ void system_call_ends(struct thread *thread, struct system_call *call, int64_t r
   fields_number(&fields, (uint64_t)call->number);
   fields_signed(&fields, recorded_result(call, result));
   fields_send(&fields, thread, EVENT_SYSTEM_CALL);
+  if (baton_is_passed)
+    supplies_made(thread, call, result);
 }

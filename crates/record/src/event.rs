@@ -193,6 +193,17 @@ pub enum Event {
         object: u64,
         woken: u64,
     },
+    /// A system call gave something to a pipe, a socket pair or an eventfd; `object` numbers the direction.
+    Supply {
+        clock: Clock,
+        object: u64,
+    },
+    /// One is about to take what the call at `supply` gave, blocked for it or not.
+    Consume {
+        clock: Clock,
+        object: u64,
+        supply: Option<Clock>,
+    },
     /// A loop that read the same addresses until another thread's store ended it, the one at `wake` if that is known;
     /// `iterations` of it were left out. With none left out: the first read of the word was behind that store. Others
     /// may have the last `lends` locks of the thread meanwhile: each round gives these back and takes them again.
@@ -360,6 +371,8 @@ impl Event {
             | E::BarrierWait { clock, .. }
             | E::FutexWait { clock, .. }
             | E::FutexWake { clock, .. }
+            | E::Supply { clock, .. }
+            | E::Consume { clock, .. }
             | E::SpinWait { clock, .. }
             | E::LockRead { clock, .. }
             | E::SpinRelease { clock, .. }
@@ -390,6 +403,7 @@ impl Event {
             E::ConditionWait { clock, wake, .. }
             | E::SemaphoreWait { clock, wake, .. }
             | E::FutexWait { clock, wake, .. }
+            | E::Consume { clock, supply: wake, .. }
             | E::SpinWait { clock, wake, .. }
             | E::SpinRelease { clock, after: wake, .. } => {
                 visit(clock);
@@ -414,6 +428,7 @@ impl Event {
             | E::SemaphorePost { clock, .. }
             | E::BarrierWait { clock, .. }
             | E::FutexWake { clock, .. }
+            | E::Supply { clock, .. }
             | E::LockRead { clock, .. }
             | E::Map { clock, .. }
             | E::Unmap { clock, .. }
@@ -485,6 +500,8 @@ impl Event {
             Self::Interrupted { .. } => "interrupted",
             Self::Polling { .. } => "polling",
             Self::Turn { .. } => "turn",
+            Self::Supply { .. } => "supply",
+            Self::Consume { .. } => "consume",
             Self::Signal { .. } => "signal",
             Self::Exec { .. } => "exec",
             Self::Fork { .. } => "fork",

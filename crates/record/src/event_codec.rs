@@ -167,6 +167,8 @@ impl EventFields<'_, '_> {
                 lock: self.number()?,
             },
             41 => Event::Turn { clock: self.clock()?, estimate: self.number()? },
+            42 => Event::Supply { clock: self.clock()?, object: self.number()? },
+            43 => Event::Consume { clock: self.clock()?, object: self.number()?, supply: self.wake()? },
             39 => Event::Polling { instructions: self.number()? },
             38 | 40 => Event::SpinWait {
                 clock: self.clock()?,
@@ -300,6 +302,10 @@ impl EventEncoder {
             Event::Interrupted { instructions } => self.plain(27, [*instructions]),
             Event::Signal { number } => self.plain(28, [*number]),
             Event::Turn { clock, estimate } => self.clocked(41, *clock, [*estimate]),
+            Event::Supply { clock, object } => self.clocked(42, *clock, [*object]),
+            Event::Consume { clock, object, supply } => {
+                self.clocked(43, *clock, [*object, supply.map_or(0, |supply| supply.0)]);
+            }
             Event::Polling { instructions } => self.plain(39, [*instructions]),
             Event::Exec { clock, path } => {
                 self.begin(29, *clock);

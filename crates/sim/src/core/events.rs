@@ -84,9 +84,11 @@ pub fn meaning(event: &Event) -> Meaning {
             ..
         } => Meaning::Release,
         Event::SpinWait { .. } | Event::LockRead { .. } | Event::SpinRelease { .. } => synchronisation(Access::None),
-        Event::ThreadCreate { .. } | Event::ThreadExit { .. } | Event::ThreadJoin { .. } => {
-            synchronisation(Access::None)
-        }
+        Event::ThreadCreate { .. }
+        | Event::ThreadExit { .. }
+        | Event::ThreadJoin { .. }
+        | Event::Supply { .. }
+        | Event::Consume { .. } => synchronisation(Access::None),
         Event::CallBegin => Meaning::Call,
         Event::Roi { .. } => Meaning::Region,
         Event::SystemCall { .. } => Meaning::SystemCall,

@@ -128,7 +128,13 @@ impl Synchronisation {
             Event::ConditionSignal { clock, .. }
             | Event::ConditionBroadcast { clock, .. }
             | Event::SemaphorePost { clock, .. }
-            | Event::FutexWake { clock, .. } => self.wake(clock),
+            | Event::FutexWake { clock, .. }
+            | Event::Supply { clock, .. } => self.wake(clock),
+            Event::Consume { clock, object, supply } => {
+                let mut decision = Decision::default();
+                self.wait_for_wake(thread, clock, object, supply, None, &mut decision);
+                decision
+            }
             Event::BarrierWait { clock, object, participants, generation } => {
                 self.arrive(thread, clock, object, participants, generation)
             }
