@@ -80,6 +80,7 @@ PROGRAMS = (
     *_lock("lock_test_first"),
     *_lock("lock_ticket"),
     *_lock("lock_mcs"),
+    *(replace(lock, waits=()) for lock in _lock("lock_futex")),
     _written("rotating_flags", reference=_BARRIER),
     _written("task_queues"),
     _written(_RING, waits=()),
