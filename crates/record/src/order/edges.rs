@@ -8,7 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
 use super::rounds::{Found, Place};
-use super::sharing::{Sharing, WORD_BYTES, word_of};
+use super::outlines::Outlines;
+use super::sharing::{SharedWords, WORD_BYTES, word_of};
 use super::updates::{exchanges, update_of, uses_result};
 use super::walk::What;
 use crate::code::{Program, SlotKind};
@@ -63,9 +64,12 @@ struct OfThread {
 
 pub(super) struct Edges<'a> {
     program: &'a Program,
-    sharing: &'a Sharing<'a>,
+    outlines: &'a Outlines,
+    sharing: &'a SharedWords,
     found: &'a Found,
     threads: Vec<OfThread>,
+    /// Of each shared word, whether its accesses are kept: it was waited for, or is updated.
+    is_known: Vec<bool>,
     stores: FxHashMap<u64, Vec<Store>>,
     reads: Vec<Read>,
     sequence: u64,
@@ -76,10 +80,21 @@ pub(super) struct Edges<'a> {
 }
 
 impl<'a> Edges<'a> {
-    pub(super) fn new(record: &'a Record, sharing: &'a Sharing<'a>, found: &'a Found) -> Self {
+    pub(super) fn new(
+        record: &'a Record,
+        outlines: &'a Outlines,
+        sharing: &'a SharedWords,
+        found: &'a Found,
+    ) -> Self {
+        let mut is_known = vec![false; sharing.count()];
+        for number in found.words.iter().filter_map(|&word| sharing.number(word)) {
+            is_known[number] = true;
+        }
         Self {
             program: record.program(),
+            outlines,
             sharing,
+            is_known,
             found,
             threads: (0..record.threads()).map(|_| OfThread::default()).collect(),
             stores: FxHashMap::default(),
@@ -146,23 +161,26 @@ impl<'a> Edges<'a> {
         if self.threads[thread].in_call || self.is_left_out(thread, step) {
             return;
         }
-        if let Some(place) = self.places.get_mut(&(thread, step)) {
+        if !self.places.is_empty()
+            && let Some(place) = self.places.get_mut(&(thread, step))
+        {
             self.behind_clock += 1;
             *place = place_behind(self.clock, self.behind_clock);
         }
         for read in self.threads[thread].open.drain(..) {
             self.reads[read].outcome = id;
         }
-        let block = self.program.block(id);
-        for (at, (slot, &address)) in block.slots.iter().zip(slots).enumerate() {
-            if !matches!(slot.kind, SlotKind::Load | SlotKind::Store | SlotKind::Update) || slot.size > 8 {
-                continue;
-            }
-            let word = word_of(address);
-            let update = if slot.kind == SlotKind::Update { update_of(block, at, slots) } else { None };
-            let is_known = self.found.words.contains(&word) || self.stores.contains_key(&word);
-            if is_known || (update.is_some() && self.sharing.is_shared(word)) {
-                self.touch(thread, step, (id, at as u16), address, slot.kind, update);
+        if !self.found.has_looked[id as usize] {
+            return;
+        }
+        let (outlines, block) = (self.outlines, self.program.block(id));
+        for access in outlines.accesses(outlines.block(id)) {
+            let (at, address) = (usize::from(access.slot), slots[usize::from(access.slot)]);
+            let Some(number) = self.sharing.number(word_of(address)) else { continue };
+            let update = if access.kind == SlotKind::Update { update_of(block, at, slots) } else { None };
+            if self.is_known[number] || update.is_some() {
+                self.is_known[number] = true;
+                self.touch(thread, step, (id, access.slot), address, access.kind, update);
             }
         }
     }

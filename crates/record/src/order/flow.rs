@@ -1,6 +1,6 @@
 //! How a block ends.
 
-use crate::code::{Block, Program};
+use crate::code::Block;
 
 /// How a block hands on to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,16 +15,12 @@ pub(super) enum Flow {
     Returns,
 }
 
-/// Of each block by its id.
-pub(super) fn of_program(program: &Program) -> Vec<Flow> {
-    program.blocks.iter().map(of_block).collect()
-}
-
-fn of_block(block: &Block) -> Flow {
+/// Of a block.
+pub(super) fn of_block(block: &Block) -> Flow {
     let Some((_, bytes)) = block.instructions().last() else { return Flow::Falls };
     let is_prefix = |byte: &u8| matches!(byte, 0x2e | 0x36 | 0x3e | 0x26 | 0x64..=0x67 | 0xf2 | 0xf3 | 0x40..=0x4f);
-    let code: Vec<u8> = bytes.iter().copied().skip_while(is_prefix).collect();
-    match code[..] {
+    let prefixes = bytes.iter().take_while(|byte| is_prefix(byte)).count();
+    match bytes[prefixes..] {
         [0xe8, ..] => Flow::Calls,
         [0xc3 | 0xc2, ..] => Flow::Returns,
         [0xeb | 0xe9, ..] => Flow::Jumps,

@@ -14,6 +14,8 @@
 mod changes;
 mod edges;
 mod flow;
+mod history;
+mod outlines;
 mod queue_locks;
 mod rounds;
 mod sharing;
@@ -25,6 +27,7 @@ pub(super) use changes::Changes;
 use super::error::RecordError;
 use super::reader::Record;
 use edges::Edges;
+use outlines::Outlines;
 use rounds::Rounds;
 use sharing::Sharing;
 use walk::Turns;
@@ -39,13 +42,14 @@ pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError
     if turns.are_none() {
         return Ok(None);
     }
-    let flows = flow::of_program(record.program());
-    let mut sharing = Sharing::new(record.program());
+    let outlines = Outlines::of(record.program());
+    let mut sharing = Sharing::new(record.program(), record.threads());
     turns.walk(record, |thread, _, what| sharing.take_in(thread, what))?;
-    let mut rounds = Rounds::new(record, &flows, &sharing);
+    let shared = sharing.finish();
+    let mut rounds = Rounds::new(record, &outlines, &shared);
     turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
     let found = rounds.finish();
-    let mut edges = Edges::new(record, &sharing, &found);
+    let mut edges = Edges::new(record, &outlines, &shared, &found);
     let frames = turns.walk(record, |thread, number, what| edges.take_in(thread, number, what))?;
     Ok(Some(edges.finish(&frames)))
 }

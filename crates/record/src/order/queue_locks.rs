@@ -7,7 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::rounds::Version;
+use super::history::Version;
 
 /// Fewer updates say nothing.
 const UPDATES_MIN: usize = 4;
@@ -36,13 +36,17 @@ struct Awaited {
 }
 
 /// All words that threads exchange or add to.
-#[derive(Default)]
 pub(super) struct Queues {
     words: FxHashMap<u64, Queue>,
-    awaited: FxHashMap<usize, Awaited>,
+    /// By each thread.
+    awaited: Vec<Option<Awaited>>,
 }
 
 impl Queues {
+    pub(super) fn new(threads: usize) -> Self {
+        Self { words: FxHashMap::default(), awaited: vec![None; threads] }
+    }
+
     /// A thread has updated a word, and found `seen` there; its store has the number `number`.
     pub(super) fn updated(&mut self, thread: usize, step: u64, word: u64, number: u64, seen: Version) {
         self.give_up(thread);
@@ -52,26 +56,26 @@ impl Queues {
         }
         queue.tenures.push(Tenure { thread, step, given: None, number });
         if let Some(before) = queue.tenures.len().checked_sub(2) {
-            self.awaited.insert(thread, Awaited { word, before });
+            self.awaited[thread] = Some(Awaited { word, before });
             self.read(thread, step, word, seen);
         }
     }
 
     /// A thread has read a word, and saw the store `seen`.
     pub(super) fn read(&mut self, thread: usize, step: u64, word: u64, seen: Version) {
-        let Some(awaited) = self.awaited.get(&thread).copied() else { return };
+        let Some(awaited) = self.awaited[thread] else { return };
         let queue = self.words.get_mut(&awaited.word).expect("what is awaited is there");
         let Some(before) = queue.tenures.get_mut(awaited.before) else { return };
         if seen.thread == before.thread && seen.number > before.number {
             before.given = Some((seen.step, word));
             queue.tenures[awaited.before + 1].step = step;
-            self.awaited.remove(&thread);
+            self.awaited[thread] = None;
         }
     }
 
     /// A thread has stored to a shared word, or updates another: it went on without having been let in.
     pub(super) fn give_up(&mut self, thread: usize) {
-        if let Some(awaited) = self.awaited.remove(&thread)
+        if let Some(awaited) = self.awaited[thread].take()
             && let Some(queue) = self.words.get_mut(&awaited.word)
         {
             queue.is_none = true;

@@ -4,82 +4,37 @@
 //! A round is quiet if it leaves shared memory as it found it, gives back the locks that it takes, and makes only calls
 //! that yield, sleep or look at a clock.
 
-use std::collections::VecDeque;
-
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use super::flow::Flow;
+pub(super) use super::history::Place;
+use super::history::{Act, History, Look, Mark, ROUND_STEPS_MAX, Summary, Token, Version};
+use super::outlines::Outlines;
 use super::queue_locks::{Queues, Tenure};
-use super::sharing::{Sharing, word_of};
+use super::sharing::{SharedWords, word_of};
 use super::updates::{compares, update_of};
 use super::walk::What;
 use crate::code::{Program, SlotKind};
 use crate::event::Event;
 use crate::reader::Record;
 
-/// Blocks and events of a thread that are kept to look back at.
-const HISTORY: usize = 1 << 14;
 /// Of a run, so many rounds' paths are compared with.
 const PATHS: usize = 8;
-/// A round with more of them is no waiting.
-const ROUND_STEPS_MAX: u64 = 4096;
 const LONG_ROUND: u64 = 100;
 /// Other words that a place of a waiting round reads, in other instances of what it waits at.
 const PLACE_WORDS_MAX: usize = 4096;
 
-/// An instruction's access: its block and the slot in it.
-pub(super) type Place = (u32, u16);
-
-/// The last store to a word.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Version {
-    /// Place in the one sequence, from 1; 0 for none.
-    pub number: u64,
-    pub thread: usize,
-    pub step: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Act {
-    Reads,
-    Stores,
-    /// An atomic update that leaves the word as it was, or changes it by so much.
-    Updates(i64),
-}
-
-/// An access to a shared word.
-#[derive(Clone, Copy, Debug)]
-struct Look {
-    step: u64,
-    place: Place,
-    word: u64,
-    act: Act,
-    seen: Version,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Passed {
-    step: u64,
-    token: u32,
-    depth: u32,
-    instructions: u32,
-    /// Whether what it does is more than waiting may do.
-    is_loud: bool,
-    takes_lock: i8,
-}
-
-/// A round that is over.
+/// A quiet round that is over.
 #[derive(Clone, Debug)]
 struct Round {
-    from: u64,
+    from: Mark,
+    end: Mark,
+    /// The end of the last one that did the same.
     to: u64,
-    /// The blocks and events in the order in which they first came.
-    path: Vec<(u32, u64)>,
-    /// The last read of each word before the round's own store to it.
-    reads: Vec<Look>,
-    is_quiet: bool,
-    instructions: u64,
-    has_fresh: bool,
+    /// When another thread's store can first have come after a read of it.
+    sequence: u64,
+    /// Nearly no round's is asked for.
+    summary: Option<Summary>,
 }
 
 struct Loop {
@@ -87,7 +42,9 @@ struct Loop {
     head: u64,
     /// The furthest end of its code that was seen.
     end: u64,
-    begun: u64,
+    begun: Mark,
+    /// Of the turn in which it has begun, the store before.
+    sequence: u64,
     run: Vec<Round>,
     run_from: u64,
     run_length: u64,
@@ -101,12 +58,27 @@ struct Loop {
 
 #[derive(Default)]
 struct OfThread {
-    passed: VecDeque<Passed>,
-    looks: VecDeque<Look>,
-    depth: u32,
+    history: History,
     in_call: bool,
     loops: Vec<Loop>,
     last_block: u32,
+    turn: Turn,
+    /// Room for the runs of loops to come.
+    spare: Vec<Vec<Round>>,
+}
+
+/// Where a turn has begun, with how many stores before it. No other thread stores while it lasts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    step: u64,
+    sequence: u64,
+}
+
+/// Shared words that a place has read.
+#[derive(Clone, Debug, Default)]
+struct WordsOfPlace {
+    last: u64,
+    words: FxHashSet<u64>,
 }
 
 /// What was found.
@@ -118,20 +90,23 @@ pub(super) struct Found {
     pub words: FxHashSet<u64>,
     /// Where they were read.
     pub places: FxHashSet<Place>,
+    /// Whether each block has ever touched a shared word.
+    pub has_looked: Vec<bool>,
     /// Locks that are handed on, by the words that threads update, with who had them.
     pub queue_locks: Vec<(u64, Vec<Tenure>)>,
 }
 
 pub(super) struct Rounds<'a> {
     program: &'a Program,
-    flows: &'a [Flow],
-    sharing: &'a Sharing<'a>,
+    outlines: &'a Outlines,
+    sharing: &'a SharedWords,
     threads: Vec<OfThread>,
-    versions: FxHashMap<u64, Version>,
+    /// Of each shared word.
+    versions: Vec<Version>,
     sequence: u64,
     found: Found,
-    /// Shared words that each place has read.
-    place_words: FxHashMap<Place, FxHashSet<u64>>,
+    /// Of each slot of each block.
+    place_words: Vec<WordsOfPlace>,
     queues: Queues,
 }
 
@@ -147,21 +122,27 @@ fn is_quiet_call(number: u64) -> bool {
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(record: &'a Record, flows: &'a [Flow], sharing: &'a Sharing<'a>) -> Self {
-        let found = Found { runs: vec![Vec::new(); record.threads()], ..Found::default() };
+    pub(super) fn new(record: &'a Record, outlines: &'a Outlines, sharing: &'a SharedWords) -> Self {
+        let program = record.program();
+        let found = Found {
+            runs: vec![Vec::new(); record.threads()],
+            has_looked: vec![false; program.blocks.len()],
+            ..Found::default()
+        };
         Self {
-            program: record.program(),
-            flows,
+            program,
+            outlines,
             sharing,
             threads: (0..record.threads()).map(|_| OfThread::default()).collect(),
-            versions: FxHashMap::default(),
+            versions: vec![Version::default(); sharing.count()],
             sequence: 0,
             found,
-            place_words: FxHashMap::default(),
-            queues: Queues::default(),
+            place_words: vec![WordsOfPlace::default(); program.slot_count()],
+            queues: Queues::new(record.threads()),
         }
     }
 
+    #[inline]
     pub(super) fn take_in(&mut self, thread: usize, step: u64, what: What<'_>) {
         match what {
             What::Event(event) => self.event(thread, step, event),
@@ -181,7 +162,11 @@ impl<'a> Rounds<'a> {
                 state.in_call = false;
                 return;
             }
-            Event::Turn { .. } | Event::Polling { .. } => return,
+            Event::Turn { .. } => {
+                state.turn = Turn { step, sequence: self.sequence };
+                return;
+            }
+            Event::Polling { .. } => return,
             Event::MutexLock { .. } | Event::SpinLock { .. } | Event::ReadLock { .. } | Event::WriteLock { .. } => {
                 takes_lock = 1;
             }
@@ -195,69 +180,76 @@ impl<'a> Rounds<'a> {
             }
             _ => is_loud = true,
         }
-        let token = 1 << 31 | u32::from(event.name().as_bytes()[0]) << 8 | event.name().len() as u32;
-        state.passed.push_back(Passed { step, token, depth: state.depth, instructions: 0, is_loud, takes_lock });
-        state.digest(u64::from(token));
-        state.forget();
+        let token = Token::of_event(event.name());
+        if state.history.pass_event(step, token, is_loud, takes_lock) {
+            state.sum_up_what_is_forgotten();
+        }
+        state.digest(token.digest());
     }
 
+    #[inline]
     fn block(&mut self, thread: usize, step: u64, id: u32, slots: &[u64]) {
         if self.threads[thread].in_call {
             return;
         }
-        let block = self.program.block(id);
-        self.enter(thread, step, id);
-        let depth = self.threads[thread].depth;
-        let passed = Passed {
-            step,
-            token: id,
-            depth,
-            instructions: block.instruction_count() as u32,
-            is_loud: false,
-            takes_lock: 0,
-        };
-        self.threads[thread].passed.push_back(passed);
-        self.threads[thread].digest(u64::from(id));
-        for (at, (slot, &address)) in block.slots.iter().zip(slots).enumerate() {
-            if !matches!(slot.kind, SlotKind::Load | SlotKind::Store | SlotKind::Update) || slot.size > 8 {
-                continue;
-            }
-            let word = word_of(address);
-            if self.sharing.is_shared(word) {
-                let update = if slot.kind == SlotKind::Update { update_of(block, at, slots) } else { None };
-                self.touch(thread, step, (id, at as u16), word, slot.kind, update);
+        let outlines = self.outlines;
+        let block = outlines.block(id);
+        self.enter(thread, step, block.address);
+        let state = &mut self.threads[thread];
+        if state.history.pass_block(step, id, block.instructions) {
+            state.sum_up_what_is_forgotten();
+        }
+        state.digest(u64::from(id));
+        for access in outlines.accesses(block) {
+            let word = word_of(slots[usize::from(access.slot)]);
+            if let Some(number) = self.sharing.number(word) {
+                self.touch(thread, step, (id, access.slot), word, number, access.kind, slots);
             }
         }
         let state = &mut self.threads[thread];
-        match self.flows[id as usize] {
-            Flow::Calls => state.depth += 1,
-            Flow::Returns => {
-                state.depth = state.depth.saturating_sub(1);
-            }
+        match block.flow {
+            Flow::Calls => state.history.depth += 1,
+            Flow::Returns => state.history.depth = state.history.depth.saturating_sub(1),
             _ => {}
         }
         state.last_block = id;
-        state.forget();
     }
 
-    fn touch(&mut self, thread: usize, step: u64, place: Place, word: u64, kind: SlotKind, update: Option<(u64, u64)>) {
-        let seen = self.versions.get(&word).copied().unwrap_or_default();
+    #[allow(clippy::too_many_arguments)]
+    fn touch(
+        &mut self,
+        thread: usize,
+        step: u64,
+        place: Place,
+        word: u64,
+        number: usize,
+        kind: SlotKind,
+        slots: &[u64],
+    ) {
+        let block = self.program.block(place.0);
+        let update = if kind == SlotKind::Update { update_of(block, place.1.into(), slots) } else { None };
+        let seen = self.versions[number];
         let act = match (kind, update) {
             (SlotKind::Load, _) => Act::Reads,
             (_, Some((old, new))) => Act::Updates(new.wrapping_sub(old) as i64),
             _ => Act::Stores,
         };
+        self.found.has_looked[place.0 as usize] = true;
         let state = &mut self.threads[thread];
-        state.looks.push_back(Look { step, place, word, act, seen });
+        state.history.look(Look { step, place, word, act, seen });
         state.digest(word << 20 ^ seen.number ^ u64::from(act == Act::Reads) << 60);
-        if act == Act::Reads || matches!(act, Act::Updates(_)) {
-            let words = self.place_words.entry(place).or_default();
-            if words.len() < PLACE_WORDS_MAX {
-                words.insert(word);
+        if act != Act::Stores {
+            let slot = self.outlines.block(place.0).first_slot as usize + usize::from(place.1);
+            let known = &mut self.place_words[slot];
+            if known.last != word {
+                known.last = word;
+                if known.words.len() < PLACE_WORDS_MAX {
+                    known.words.insert(word);
+                }
             }
         }
-        let changes = act == Act::Stores || matches!(act, Act::Updates(change) if change != 0);
-        let hands_out = changes && update.is_some() && !compares(self.program.block(place.0), place.1);
+        let changes = act.changes();
+        let hands_out = changes && update.is_some() && !compares(block, place.1);
         if hands_out {
             self.queues.updated(thread, step, word, self.sequence + 1, seen);
         } else if act != Act::Stores {
@@ -268,17 +260,16 @@ impl<'a> Rounds<'a> {
         }
         if changes {
             self.sequence += 1;
-            self.versions.insert(word, Version { number: self.sequence, thread, step });
+            self.versions[number] = Version { number: self.sequence, thread, step };
         }
     }
 
     /// The thread comes to a block: rounds and loops may end.
-    fn enter(&mut self, thread: usize, step: u64, id: u32) {
-        let state = &mut self.threads[thread];
-        let last = self.program.block(state.last_block);
-        let address = self.program.block(id).address;
-        let last_end = last.address + last.bytes.len() as u64;
-        let depth = state.depth;
+    #[inline]
+    fn enter(&mut self, thread: usize, step: u64, address: u64) {
+        let state = &self.threads[thread];
+        let last = self.outlines.block(state.last_block);
+        let depth = state.history.depth;
         // What has returned further than where the loop is has left it.
         while let Some(of) = self.threads[thread].loops.last() {
             let is_outside = of.depth == depth && (address < of.head || address >= of.end);
@@ -287,26 +278,26 @@ impl<'a> Rounds<'a> {
             }
             self.leave(thread, step);
         }
-        let flow = self.flows[self.threads[thread].last_block as usize];
-        let jumps = matches!(flow, Flow::Jumps | Flow::Branches);
-        if !jumps || address >= last_end || last.address == 0 {
+        let jumps = matches!(last.flow, Flow::Jumps | Flow::Branches);
+        if !jumps || address >= last.end || last.address == 0 {
             return;
         }
-        self.enter_again(thread, step, address, last_end, depth);
+        self.enter_again(thread, step, address, last.end, depth);
     }
 
     fn enter_again(&mut self, thread: usize, step: u64, head: u64, end: u64, depth: u32) {
-        let at = self.threads[thread].loops.iter().rposition(|of| of.depth == depth && of.head == head);
+        let state = &mut self.threads[thread];
+        let at = state.loops.iter().rposition(|of| of.depth == depth && of.head == head);
         let Some(at) = at else {
-            let begun = self.threads[thread].began(head, end, depth, self.program).unwrap_or(step);
-            let state = &mut self.threads[thread];
+            let begun = state.history.began(head, end, self.outlines).unwrap_or_else(|| state.history.mark(step));
             state.loops.push(Loop {
                 depth,
                 head,
                 end,
                 begun,
-                run: Vec::new(),
-                run_from: begun,
+                sequence: state.turn.sequence_at(begun.step),
+                run: state.spare.pop().unwrap_or_default(),
+                run_from: begun.step,
                 run_length: 0,
                 fresh: 0,
                 digest: 0,
@@ -314,7 +305,7 @@ impl<'a> Rounds<'a> {
                 has_waited: false,
             });
             let at = state.loops.len() - 1;
-            if begun < step {
+            if begun.step < step {
                 self.end_round(thread, at, step);
             }
             return;
@@ -329,39 +320,45 @@ impl<'a> Rounds<'a> {
 
     /// A round is over and the next begins at `step`.
     fn end_round(&mut self, thread: usize, at: usize, step: u64) {
-        let of = &mut self.threads[thread].loops[at];
-        let (from, digest) = (of.begun, std::mem::take(&mut of.digest));
+        let state = &mut self.threads[thread];
+        let (history, of) = (&state.history, &mut state.loops[at]);
+        let end = history.mark(step);
+        let (from, sequence) = (of.begun, std::mem::replace(&mut of.sequence, state.turn.sequence));
+        of.begun = end;
+        let digest = std::mem::take(&mut of.digest);
         if of.last_digest.replace(digest) == Some(digest)
             && !of.has_waited
             && let Some(last) = of.run.last_mut()
         {
-            (last.to, of.begun) = (step, step);
+            last.to = step;
             of.run_length += 1;
             return;
         }
-        let round = self.round(thread, from, step);
-        let of = &mut self.threads[thread].loops[at];
-        of.begun = step;
         let has_waited = std::mem::take(&mut of.has_waited);
-        let round = round.map(|round| Round { is_quiet: round.is_quiet && !has_waited, ..round });
-        match round {
-            Some(mut round) if round.is_quiet => {
-                if of.run_length == 0 {
-                    of.run_from = round.from;
-                }
-                if let Some(before) = of.run.last() {
-                    round.has_fresh = round.reads.iter().any(|look| is_newer(look, &before.reads, thread));
-                }
-                of.fresh += u64::from(round.has_fresh);
-                of.run_length += 1;
-                if of.run.len() == PATHS {
-                    of.run.remove(0);
-                }
-                of.run.push(round);
-            }
-            Some(round) => self.judge(thread, at, &round),
-            None => self.forget_run(thread, at),
+        if is_no_round(history, &from, step) {
+            self.forget_run(thread, at);
+            return;
         }
+        if has_waited || !history.is_quiet_since(&from.counts) {
+            self.judge(thread, at, &from);
+            return;
+        }
+        if of.run_length == 0 {
+            of.run_from = from.step;
+        }
+        let mut round = Round { from, end, to: step, sequence, summary: None };
+        if let Some(before) = of.run.last_mut()
+            && may_be_newer(history, &from, thread, before, &state.turn)
+        {
+            let reads = &round.sum_up(history).reads;
+            let reads_before = &before.sum_up(history).reads;
+            of.fresh += u64::from(reads.iter().any(|look| is_newer(look, reads_before, thread)));
+        }
+        of.run_length += 1;
+        if of.run.len() == PATHS {
+            of.run.remove(0);
+        }
+        of.run.push(round);
     }
 
     fn forget_run(&mut self, thread: usize, at: usize) {
@@ -372,32 +369,40 @@ impl<'a> Rounds<'a> {
 
     /// The innermost loop is over.
     fn leave(&mut self, thread: usize, step: u64) {
-        let at = self.threads[thread].loops.len() - 1;
-        let of = &self.threads[thread].loops[at];
-        if of.run_length > 0
-            && let Some(last) = self.round(thread, of.begun, step + 1)
-        {
-            self.judge(thread, at, &last);
+        let state = &self.threads[thread];
+        let at = state.loops.len() - 1;
+        let of = &state.loops[at];
+        if of.run_length > 0 && !is_no_round(&state.history, &of.begun, step + 1) {
+            let from = of.begun;
+            self.judge(thread, at, &from);
         }
-        self.threads[thread].loops.pop();
+        let state = &mut self.threads[thread];
+        if let Some(mut of) = state.loops.pop() {
+            of.run.clear();
+            state.spare.push(of.run);
+        }
     }
 
-    /// Whether the run before `last` was waiting.
-    fn judge(&mut self, thread: usize, at: usize, last: &Round) {
-        let of = &self.threads[thread].loops[at];
-        if of.run_length == 0 {
-            return;
-        }
+    /// Whether the run before the last round, which has begun at `from` and is over, was waiting.
+    fn judge(&mut self, thread: usize, at: usize, from: &Mark) {
+        let state = &mut self.threads[thread];
+        let (history, of) = (&state.history, &mut state.loops[at]);
+        let Some(first) = of.run.first() else { return };
         let mut has_waited = false;
-        if let Some(word) = self.exit_word(thread, of, last) {
-            let end = of.run.last().expect("a run has a round").to;
-            self.found.runs[thread].push((of.run_from, end));
-            has_waited = true;
-            let mut reads: Vec<Look> = of.run.iter().flat_map(|round| round.reads.iter().copied()).collect();
-            reads.extend(last.reads.iter().filter(|look| look.word == word));
-            for look in reads {
-                self.found.words.insert(look.word);
-                self.found.places.insert(look.place);
+        if may_be_newer(history, from, thread, first, &state.turn) {
+            let last = history.summary(&from.counts, history.counts());
+            for round in &mut of.run {
+                round.sum_up(history);
+            }
+            if let Some(word) = exit_word(self.outlines, thread, of, &last) {
+                let end = of.run.last().expect("a run has a round").to;
+                self.found.runs[thread].push((of.run_from, end));
+                has_waited = true;
+                let run = of.run.iter().flat_map(Round::reads);
+                for look in run.chain(last.reads.iter().filter(|look| look.word == word)) {
+                    self.found.words.insert(look.word);
+                    self.found.places.insert(look.place);
+                }
             }
         }
         self.forget_run(thread, at);
@@ -406,88 +411,15 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// The word whose new value ended the run.
-    fn exit_word(&self, thread: usize, of: &Loop, last: &Round) -> Option<u64> {
-        let common =
-            |round: &Round| round.path.iter().zip(&last.path).take_while(|(own, other)| own.0 == other.0).count();
-        let best = of.run.iter().map(common).max()?;
-        if best == 0 {
-            return None;
-        }
-        if of.fresh * 2 > of.run_length && of.run_length >= 3 {
-            let instructions = of.run.iter().map(|round| round.instructions).sum::<u64>() / of.run.len() as u64;
-            if instructions > LONG_ROUND {
-                return None;
-            }
-        }
-        // The reads that feed the branch with which it leaves.
-        for (count, &(token, _)) in last.path[..best].iter().rev().enumerate() {
-            let is_event = token >> 31 == 1;
-            if count > 0 && !is_event && self.flows[token as usize] == Flow::Branches {
-                break;
-            }
-            for look in last.reads.iter().filter(|look| look.place.0 == token) {
-                if is_newer_than_run(look, &of.run, thread) {
-                    return Some(look.word);
-                }
-            }
-        }
-        None
-    }
-
-    /// What the thread did in [from, to).
-    fn round(&self, thread: usize, from: u64, to: u64) -> Option<Round> {
-        let state = &self.threads[thread];
-        if to - from > ROUND_STEPS_MAX || state.passed.front().is_none_or(|first| first.step > from) {
-            return None;
-        }
-        let first = state.passed.partition_point(|passed| passed.step < from);
-        let mut round =
-            Round { from, to, path: Vec::new(), reads: Vec::new(), is_quiet: true, instructions: 0, has_fresh: false };
-        let mut locks = 0i32;
-        let mut known = FxHashSet::default();
-        for passed in state.passed.range(first..).take_while(|passed| passed.step < to) {
-            round.instructions += u64::from(passed.instructions);
-            round.is_quiet &= !passed.is_loud;
-            locks += i32::from(passed.takes_lock);
-            if known.insert(passed.token) {
-                round.path.push((passed.token, passed.step));
-            }
-        }
-        round.is_quiet &= locks == 0;
-        let mut changes: FxHashMap<u64, Option<i64>> = FxHashMap::default();
-        let first = state.looks.partition_point(|look| look.step < from);
-        for look in state.looks.range(first..).take_while(|look| look.step < to) {
-            match look.act {
-                Act::Reads => {}
-                Act::Updates(by) => {
-                    if let Some(change) = changes.entry(look.word).or_insert(Some(0)) {
-                        *change += by;
-                    }
-                }
-                Act::Stores => {
-                    // A word that it has updated before is a lock that it gives back.
-                    let given_back = changes.get(&look.word).is_some_and(|change| *change != Some(0));
-                    changes.insert(look.word, if given_back { Some(0) } else { None });
-                }
-            }
-            if look.act != Act::Stores {
-                round.reads.retain(|other| other.word != look.word || other.place != look.place);
-                round.reads.push(*look);
-            }
-        }
-        round.is_quiet &= changes.values().all(|change| *change == Some(0));
-        Some(round)
-    }
-
     pub(super) fn finish(mut self) -> Found {
         for thread in 0..self.threads.len() {
             while !self.threads[thread].loops.is_empty() {
                 self.leave(thread, u64::MAX - 1);
             }
         }
-        for place in &self.found.places {
-            self.found.words.extend(self.place_words.get(place).into_iter().flatten());
+        for &(block, slot) in &self.found.places {
+            let place = self.outlines.block(block).first_slot as usize + usize::from(slot);
+            self.found.words.extend(&self.place_words[place].words);
         }
         for runs in &mut self.found.runs {
             runs.sort_unstable();
@@ -495,6 +427,48 @@ impl<'a> Rounds<'a> {
         self.found.queue_locks = self.queues.locks();
         self.found
     }
+}
+
+/// Whether it is too long for one.
+fn is_no_round(history: &History, from: &Mark, to: u64) -> bool {
+    to - from.step > ROUND_STEPS_MAX || history.has_forgotten(&from.counts)
+}
+
+/// Whether what a thread has read since `from` can be newer than what it read in a round before: that is seldom so,
+/// and found faster than which word it is.
+fn may_be_newer(history: &History, from: &Mark, thread: usize, before: &Round, turn: &Turn) -> bool {
+    let is_newer = |look: &Look| {
+        look.act != Act::Stores && look.seen.thread != thread && look.seen.number > before.sequence
+    };
+    before.from.step < turn.step && history.looks_between(&from.counts, history.counts()).any(is_newer)
+}
+
+/// The word whose new value ended the run.
+fn exit_word(outlines: &Outlines, thread: usize, of: &Loop, last: &Summary) -> Option<u64> {
+    let common = |round: &Round| round.path().iter().zip(&last.path).take_while(|(own, other)| own == other).count();
+    let best = of.run.iter().map(common).max()?;
+    if best == 0 {
+        return None;
+    }
+    if of.fresh * 2 > of.run_length && of.run_length >= 3 {
+        let instructions = of.run.iter().map(Round::instructions).sum::<u64>() / of.run.len() as u64;
+        if instructions > LONG_ROUND {
+            return None;
+        }
+    }
+    // The reads that feed the branch with which it leaves.
+    for (count, token) in last.path[..best].iter().rev().enumerate() {
+        let block = token.block();
+        if count > 0 && block.is_some_and(|block| outlines.block(block).flow == Flow::Branches) {
+            break;
+        }
+        for look in last.reads.iter().filter(|look| Some(look.place.0) == block) {
+            if is_newer_than_run(look, &of.run, thread) {
+                return Some(look.word);
+            }
+        }
+    }
+    None
 }
 
 fn is_newer(look: &Look, before: &[Look], thread: usize) -> bool {
@@ -509,46 +483,50 @@ fn is_newer_than_run(look: &Look, run: &[Round], thread: usize) -> bool {
     if look.seen.number == 0 || look.seen.thread == thread {
         return false;
     }
-    let last = run.iter().rev().find_map(|round| round.reads.iter().rev().find(|other| other.word == look.word));
+    let last = run.iter().rev().find_map(|round| round.reads().rev().find(|other| other.word == look.word));
     last.is_some_and(|other| other.seen.number < look.seen.number)
+}
+
+impl Round {
+    fn sum_up(&mut self, history: &History) -> &Summary {
+        self.summary.get_or_insert_with(|| history.summary(&self.from.counts, &self.end.counts))
+    }
+
+    fn path(&self) -> &[Token] {
+        self.summary.as_ref().map_or(&[], |summary| &summary.path)
+    }
+
+    fn reads(&self) -> impl DoubleEndedIterator<Item = &Look> {
+        self.summary.iter().flat_map(|summary| &summary.reads)
+    }
+
+    fn instructions(&self) -> u64 {
+        self.end.counts.instructions - self.from.counts.instructions
+    }
+}
+
+impl Turn {
+    /// How many stores came surely before this step of the turn or one before.
+    fn sequence_at(&self, step: u64) -> u64 {
+        if step >= self.step { self.sequence } else { 0 }
+    }
 }
 
 impl OfThread {
     /// Of the round of the innermost loop; of those around it nobody knows what comes of that.
+    #[inline]
     fn digest(&mut self, what: u64) {
         if let Some(of) = self.loops.last_mut() {
             of.digest = (of.digest.rotate_left(5) ^ what).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
     }
 
-    fn forget(&mut self) {
-        if self.passed.len() > HISTORY {
-            self.passed.pop_front();
-            let first = self.passed.front().map_or(0, |passed| passed.step);
-            while self.looks.front().is_some_and(|look| look.step < first) {
-                self.looks.pop_front();
+    #[cold]
+    fn sum_up_what_is_forgotten(&mut self) {
+        for round in self.loops.iter_mut().flat_map(|of| &mut of.run) {
+            if round.summary.is_none() && self.history.will_forget(&round.from.counts) {
+                round.sum_up(&self.history);
             }
         }
-    }
-
-    /// Where the first round of the loop at [head, end) began: where the thread came to its head, perhaps in the middle
-    /// of a block, and has not left it since.
-    fn began(&self, head: u64, end: u64, depth: u32, program: &Program) -> Option<u64> {
-        for passed in self.passed.iter().rev().take(ROUND_STEPS_MAX as usize) {
-            if passed.depth < depth {
-                return None;
-            }
-            if passed.depth > depth || passed.token >> 31 == 1 {
-                continue;
-            }
-            let block = program.block(passed.token);
-            if (block.address..block.address + block.bytes.len() as u64).contains(&head) {
-                return Some(passed.step);
-            }
-            if !(head..end).contains(&block.address) {
-                return None;
-            }
-        }
-        None
     }
 }

@@ -15,9 +15,9 @@ pub(super) fn update_of(block: &Block, at: usize, slots: &[u64]) -> Option<(u64,
     let bytes = block.instructions().nth(usize::from(slot.instruction))?.1;
     let is_prefix =
         |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
-    let code: Vec<u8> = bytes.iter().copied().skip_while(is_prefix).collect();
+    let prefixes = bytes.iter().take_while(|byte| is_prefix(byte)).count();
     let with = |work: fn(u64, u64) -> u64| operand.map(|operand| work(old, operand) & mask);
-    let new = match code[..] {
+    let new = match bytes[prefixes..] {
         [0x86 | 0x87, ..] => operand?,
         [0x0f, 0xc0 | 0xc1, ..] | [0x00..=0x05, ..] => with(u64::wrapping_add)?,
         [0x0f, 0xb0 | 0xb1, ..] => {
@@ -54,22 +54,22 @@ pub(super) fn compares(block: &Block, at: u16) -> bool {
 }
 
 /// The bytes of a slot's instruction behind its prefixes.
-fn code_of(block: &Block, slot: u16) -> Vec<u8> {
+fn code_of(block: &Block, slot: u16) -> &[u8] {
     let instruction = block.slots[usize::from(slot)].instruction;
     let is_prefix =
         |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
     let bytes = block.instructions().nth(usize::from(instruction)).map_or(&[][..], |(_, bytes)| bytes);
-    bytes.iter().copied().skip_while(is_prefix).collect()
+    &bytes[bytes.iter().take_while(|byte| is_prefix(byte)).count()..]
 }
 
 /// Whether it stores a value of its own, whatever it found.
 pub(super) fn exchanges(block: &Block, slot: u16) -> bool {
-    matches!(code_of(block, slot)[..], [0x86 | 0x87, ..] | [0x0f, 0xb0 | 0xb1, ..])
+    matches!(code_of(block, slot), [0x86 | 0x87, ..] | [0x0f, 0xb0 | 0xb1, ..])
 }
 
 /// Whether what an update found is looked at: that of one that gives no result only by the next instruction.
 pub(super) fn uses_result(block: &Block, slot: u16) -> bool {
-    if matches!(code_of(block, slot)[..], [0x86 | 0x87, ..] | [0x0f, ..]) {
+    if matches!(code_of(block, slot), [0x86 | 0x87, ..] | [0x0f, ..]) {
         return true;
     }
     let next = usize::from(block.slots[usize::from(slot)].instruction) + 1;

@@ -84,6 +84,7 @@ impl Cursor {
 
     /// The next turn: from the event with which it begins to the one with which the next does.
     fn run(&mut self, record: &Record, visit: &mut impl FnMut(usize, u64, What<'_>)) -> Result<(), RecordError> {
+        let shapes = record.program().shapes();
         let mut is_begun = false;
         loop {
             if self.step == self.frame.steps.len() {
@@ -107,7 +108,7 @@ impl Cursor {
                 visit(self.thread.0 as usize, self.number, What::Event(event));
                 self.event += 1;
             } else {
-                let slots = record.program().block(id).slots.len();
+                let slots = shapes[id as usize].slots as usize;
                 let values = &self.frame.slots[self.slot..self.slot + slots];
                 visit(self.thread.0 as usize, self.number, What::Block { id, slots: values });
                 self.slot += slots;
