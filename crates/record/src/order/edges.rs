@@ -45,6 +45,46 @@ struct Read {
     outcome: u32,
 }
 
+/// A thread has a lock from one store to its word to another.
+#[derive(Clone, Copy, Debug)]
+struct Tenure {
+    take: usize,
+    give: Option<usize>,
+}
+
+/// Who had the lock that the word is, if it is one: taken by an exchange that finds one certain value, given back by the
+/// same thread to that value; in between others may only mark by exchanges that they wait.
+fn tenures(stores: &[Store]) -> Option<Vec<Tenure>> {
+    let (free, _) = stores.first()?.change?;
+    let mut tenures: Vec<Tenure> = Vec::new();
+    for (at, store) in stores.iter().enumerate() {
+        match tenures.last_mut().filter(|tenure| tenure.give.is_none()) {
+            None => {
+                let (old, _) = store.change?;
+                if !store.exchanges || old != free {
+                    return None;
+                }
+                tenures.push(Tenure { take: at, give: None });
+            }
+            Some(held) if stores[held.take].thread == store.thread => {
+                if store.change.is_some_and(|(_, new)| new != free) {
+                    return None;
+                }
+                held.give = Some(at);
+            }
+            Some(_) => {
+                let (_, new) = store.change?;
+                if !store.exchanges || new == free {
+                    return None;
+                }
+            }
+        }
+    }
+    let first = stores[tenures.first()?.take].thread;
+    let is_shared = tenures.iter().any(|tenure| stores[tenure.take].thread != first);
+    (is_shared && tenures[0].give.is_some()).then_some(tenures)
+}
+
 /// A lock that a thread has from one place to another.
 #[derive(Clone, Copy, Debug)]
 struct Held {
@@ -75,6 +115,8 @@ pub(super) struct Edges<'a> {
     sequence: u64,
     clock: Clock,
     behind_clock: u64,
+    /// At futexes: thread, step and word.
+    sleeps: Vec<(usize, u64, u64)>,
     /// Where steps at which locks are handed on stand in the process clock.
     places: FxHashMap<(usize, u64), Clock>,
 }
@@ -99,6 +141,7 @@ impl<'a> Edges<'a> {
             threads: (0..record.threads()).map(|_| OfThread::default()).collect(),
             stores: FxHashMap::default(),
             reads: Vec::new(),
+            sleeps: Vec::new(),
             sequence: 0,
             clock: Clock(0),
             behind_clock: 0,
@@ -122,17 +165,18 @@ impl<'a> Edges<'a> {
                 {
                     (self.clock, self.behind_clock) = (clock, 0);
                 }
-                self.event(thread, event);
+                self.event(thread, step, event);
             }
             What::Block { id, slots } => self.block(thread, step, id, slots),
         }
     }
 
-    fn event(&mut self, thread: usize, event: &Event) {
+    fn event(&mut self, thread: usize, step: u64, event: &Event) {
         let state = &mut self.threads[thread];
         match *event {
             Event::CallBegin => state.in_call = true,
             Event::CallEnd => state.in_call = false,
+            Event::FutexWait { object, .. } => self.sleeps.push((thread, step, word_of(object))),
             Event::MutexLock { object, .. } | Event::SpinLock { object, .. } | Event::WriteLock { object, .. } => {
                 self.sequence += 1;
                 state.held.push(Held { object, from: self.sequence, to: u64::MAX });
@@ -218,31 +262,23 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// The words that are locks by themselves, with how many of their stores belong to them.
-    fn locks(&self) -> FxHashSet<u64> {
-        // Whoever sees it taken does not go on.
-        let mut seen_taken: FxHashSet<u64> = FxHashSet::default();
-        for read in self.reads.iter().filter(|read| read.update.is_none() && read.behind % 2 == 1) {
-            if self.stores[&read.word][read.behind - 1].thread != read.thread {
-                seen_taken.insert(read.word);
+    /// The words that are locks by themselves, with who had them.
+    fn locks(&self) -> FxHashMap<u64, Vec<Tenure>> {
+        let tenures = self.stores.iter().filter_map(|(&word, stores)| Some((word, tenures(stores)?)));
+        let mut locks: FxHashMap<u64, Vec<Tenure>> = tenures.collect();
+        // Whoever sees one taken does not go on, but to take it.
+        for read in self.reads.iter().filter(|read| read.update.is_none()) {
+            let Some(tenures) = locks.get(&read.word) else { continue };
+            let before = tenures.partition_point(|tenure| tenure.take < read.behind);
+            let Some(last) = before.checked_sub(1).map(|at| tenures[at]) else { continue };
+            let stores = &self.stores[&read.word];
+            let is_taken = last.give.is_none_or(|give| give >= read.behind);
+            let next = stores[read.behind..].iter().find(|store| store.thread == read.thread);
+            if is_taken && stores[last.take].thread != read.thread && next.is_none_or(|next| !next.exchanges) {
+                locks.remove(&read.word);
             }
         }
-        let is_lock = |word: u64, stores: &Vec<Store>| {
-            let takers = stores.iter().step_by(2);
-            if seen_taken.contains(&word) || takers.clone().all(|store| store.thread == stores[0].thread) {
-                return false;
-            }
-            let Some(free) = stores.first().and_then(|first| first.change).map(|(old, _)| old) else { return false };
-            stores.len() > 1
-                && stores.chunks(2).all(|pair| {
-                    let takes = pair[0].exchanges && pair[0].change.is_some_and(|(old, _)| old == free);
-                    let gives = pair.get(1).is_none_or(|give| {
-                        give.thread == pair[0].thread && give.change.is_none_or(|(_, new)| new == free)
-                    });
-                    takes && gives
-                })
-        };
-        self.stores.iter().filter(|(word, stores)| is_lock(**word, stores)).map(|(&word, _)| word).collect()
+        locks
     }
 
     /// Words to which two or more threads add.
@@ -256,8 +292,9 @@ impl<'a> Edges<'a> {
 
     pub(super) fn finish(mut self, frames: &[Vec<u64>]) -> Changes {
         let locks = self.locks();
-        let mut words: FxHashSet<u64> = self.found.words.difference(&locks).copied().collect();
-        words.extend(self.counters().difference(&locks));
+        let mut words = self.counters();
+        words.extend(&self.found.words);
+        words.retain(|word| !locks.contains_key(word));
         for (word, tenures) in &self.found.queue_locks {
             words.remove(word);
             for (_, given) in tenures.iter().filter_map(|tenure| tenure.given) {
@@ -341,23 +378,32 @@ impl<'a> Edges<'a> {
     }
 
     /// Locks are taken and given back.
-    fn arbitrate(&mut self, locks: &FxHashSet<u64>, threads: &mut [ChangesOfThread]) {
-        for word in locks {
-            for pair in self.stores[word].chunks(2) {
-                let object = pair[0].address;
-                for (store, kind) in pair.iter().zip([SpinReleaseKind::TakesLock, SpinReleaseKind::GivesLock]) {
+    fn arbitrate(&mut self, locks: &FxHashMap<u64, Vec<Tenure>>, threads: &mut [ChangesOfThread]) {
+        for (word, tenures) in locks {
+            let stores = &self.stores[word];
+            for tenure in tenures {
+                let (take, give) = (&stores[tenure.take], tenure.give.map(|give| &stores[give]));
+                let object = take.address;
+                let uses = [(Some(take), SpinReleaseKind::TakesLock), (give, SpinReleaseKind::GivesLock)];
+                for (store, kind) in uses.into_iter().filter_map(|(store, kind)| Some((store?, kind))) {
                     let event = Event::SpinRelease { clock: store.clock, object, kind, after: None, lock: object };
                     threads[store.thread].changes.push((store.step, Change::Insert(event)));
                 }
-                let to = pair.get(1).map_or(u64::MAX, |give| give.number);
-                self.threads[pair[0].thread].held.push(Held { object, from: pair[0].number, to });
+                let to = give.map_or(u64::MAX, |give| give.number);
+                self.threads[take.thread].held.push(Held { object, from: take.number, to });
+            }
+        }
+        // Whoever slept for one takes it as soon as it is free, whoever gives it back.
+        for &(thread, step, word) in &self.sleeps {
+            if locks.contains_key(&word) {
+                threads[thread].changes.push((step, Change::Skip(step + 1)));
             }
         }
     }
 
     /// So are those that are handed on; whose last owner kept it is not taken by that one.
-    fn hand_on(&self, locks: &FxHashSet<u64>, threads: &mut [ChangesOfThread]) {
-        for (word, tenures) in self.found.queue_locks.iter().filter(|(word, _)| !locks.contains(word)) {
+    fn hand_on(&self, locks: &FxHashMap<u64, Vec<Tenure>>, threads: &mut [ChangesOfThread]) {
+        for (word, tenures) in self.found.queue_locks.iter().filter(|(word, _)| !locks.contains_key(word)) {
             let lock = word * WORD_BYTES;
             for (tenure, (step, given)) in tenures.iter().filter_map(|tenure| Some((tenure, tenure.given?))) {
                 let uses = [
