@@ -93,7 +93,7 @@ PROGRAMS = (
     _blocking("barrier_condition"),
     _written("countdown_condition", waits=(), options=_LONG),
     _blocking("barrier_latch", "std_latch.cpp"),
-    _written("ring_std", "std_semaphore.cpp", waits=(), reference=_RING),
+    _written("ring_std", "std_semaphore.cpp", waits=(), options=_LONG),
     _written("ring_pipe", waits=(), options=_LONG),
     _written("token_socketpair", waits=(), options=_LONG),
     _written("lock_readers"),

@@ -10,7 +10,7 @@ use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind}
 use super::rounds::{Found, Place};
 use super::outlines::Outlines;
 use super::sharing::{SharedWords, WORD_BYTES, word_of};
-use super::updates::{exchanges, update_of, uses_result};
+use super::updates::{compares, exchanges, update_of, uses_result};
 use super::walk::What;
 use crate::code::{Program, SlotKind};
 use crate::event::{Clock, Event, SpinReleaseKind};
@@ -43,6 +43,10 @@ struct Read {
     update: Option<(u64, i64)>,
     /// The block or event that came next.
     outcome: u32,
+    /// Of a comparison, the plain read that said what to expect, by its number in `reads`.
+    confirms: Option<usize>,
+    /// Of such a read.
+    is_confirmed: bool,
 }
 
 /// A thread has a lock from one store to its word to another.
@@ -99,6 +103,7 @@ struct OfThread {
     runs: usize,
     /// Reads that wait for their outcome, by their number in `reads`.
     open: Vec<usize>,
+    last_load: Option<usize>,
     held: Vec<Held>,
 }
 
@@ -115,6 +120,8 @@ pub(super) struct Edges<'a> {
     sequence: u64,
     clock: Clock,
     behind_clock: u64,
+    /// Plain reads in rounds that were left out: place, word, and how many stores to it came before.
+    failed: Vec<(Place, u64, usize)>,
     /// At futexes: thread, step and word.
     sleeps: Vec<(usize, u64, u64)>,
     /// Where steps at which locks are handed on stand in the process clock.
@@ -141,6 +148,7 @@ impl<'a> Edges<'a> {
             threads: (0..record.threads()).map(|_| OfThread::default()).collect(),
             stores: FxHashMap::default(),
             reads: Vec::new(),
+            failed: Vec::new(),
             sleeps: Vec::new(),
             sequence: 0,
             clock: Clock(0),
@@ -202,7 +210,11 @@ impl<'a> Edges<'a> {
     }
 
     fn block(&mut self, thread: usize, step: u64, id: u32, slots: &[u64]) {
-        if self.threads[thread].in_call || self.is_left_out(thread, step) {
+        if self.threads[thread].in_call {
+            return;
+        }
+        if self.is_left_out(thread, step) {
+            self.fail(id, slots);
             return;
         }
         if !self.places.is_empty()
@@ -229,6 +241,16 @@ impl<'a> Edges<'a> {
         }
     }
 
+    /// A round that is left out reads what lets no thread go on.
+    fn fail(&mut self, id: u32, slots: &[u64]) {
+        for access in self.outlines.accesses(self.outlines.block(id)) {
+            let word = word_of(slots[usize::from(access.slot)]);
+            if access.kind == SlotKind::Load && self.sharing.number(word).is_some_and(|number| self.is_known[number]) {
+                self.failed.push(((id, access.slot), word, self.stores.get(&word).map_or(0, Vec::len)));
+            }
+        }
+    }
+
     fn touch(
         &mut self,
         thread: usize,
@@ -246,9 +268,30 @@ impl<'a> Edges<'a> {
         let reads = kind == SlotKind::Load || (update.is_some() && uses_result(block, place.1));
         if reads {
             let update = update.map(|(old, new)| (old, new.wrapping_sub(old) as i64));
-            let read = Read { number, thread, step, place, word, behind: stores.len(), update, outcome: 0 };
+            let behind = stores.len();
+            let last_load = self.threads[thread].last_load.take().filter(|&load| {
+                let load = &self.reads[load];
+                update.is_some() && compares(block, place.1) && (load.word, load.behind) == (word, behind)
+            });
+            if let Some(load) = last_load {
+                self.reads[load].is_confirmed = true;
+            }
+            if update.is_none() {
+                self.threads[thread].last_load = Some(self.reads.len());
+            }
             self.threads[thread].open.push(self.reads.len());
-            self.reads.push(read);
+            self.reads.push(Read {
+                number,
+                thread,
+                step,
+                place,
+                word,
+                behind,
+                update,
+                outcome: 0,
+                confirms: last_load,
+                is_confirmed: false,
+            });
         }
         let changes = match update {
             Some((old, new)) => old != new,
@@ -309,16 +352,25 @@ impl<'a> Edges<'a> {
         self.arbitrate(&locks, &mut threads);
         self.hand_on(&locks, &mut threads);
         let outcomes = self.outcomes(&words);
+        let outcomes_of_loads = self.outcomes_of_loads(&words);
         let mut wanted: FxHashSet<(u64, usize)> = FxHashSet::default();
         let mut known: FxHashMap<(usize, u64, usize), usize> = FxHashMap::default();
         for read in &self.reads {
-            if !words.contains(&read.word) {
+            if !words.contains(&read.word) || read.is_confirmed {
                 continue;
             }
             let stores = &self.stores[&read.word];
             let mut behind = read.behind;
             let is_counted = read.update.is_some();
-            if let Some((_, by)) = read.update {
+            if let Some(load) = read.confirms.map(|load| &self.reads[load]) {
+                let group = &outcomes_of_loads[&load.place];
+                while behind > 0
+                    && let Some((old, _)) = stores[behind - 1].change
+                    && group.of.get(&old) == Some(&Some(load.outcome))
+                {
+                    behind -= 1;
+                }
+            } else if let Some((_, by)) = read.update {
                 let group = &outcomes[&(read.word, read.place, by)];
                 while behind > 0
                     && let Some((old, _)) = stores[behind - 1].change
@@ -417,6 +469,32 @@ impl<'a> Edges<'a> {
                 }
             }
         }
+    }
+
+    /// What a word held behind so many of its stores, if they say.
+    fn value(&self, word: u64, behind: usize) -> Option<u64> {
+        let stores = self.stores.get(&word)?;
+        match behind.checked_sub(1) {
+            Some(last) => stores[last].change.map(|(_, new)| new),
+            None => stores.first()?.change.map(|(old, _)| old),
+        }
+    }
+
+    /// How threads went on from what plain reads of these words found.
+    fn outcomes_of_loads(&self, words: &FxHashSet<u64>) -> FxHashMap<Place, Outcomes> {
+        let mut groups: FxHashMap<Place, Outcomes> = FxHashMap::default();
+        for read in self.reads.iter().filter(|read| read.update.is_none() && words.contains(&read.word)) {
+            let group = groups.entry(read.place).or_default();
+            if let Some(value) = self.value(read.word, read.behind) {
+                group.add(value, read.outcome);
+            }
+        }
+        for &(place, word, behind) in &self.failed {
+            if let Some(value) = self.value(word, behind) {
+                groups.entry(place).or_default().add(value, u32::MAX);
+            }
+        }
+        groups
     }
 
     /// How threads went on from what their updates found.
