@@ -22,7 +22,7 @@ mod sharing;
 mod updates;
 mod walk;
 
-pub(super) use changes::Changes;
+pub(super) use changes::{Changes, FrameChanges};
 
 use super::error::RecordError;
 use super::reader::Record;
@@ -34,6 +34,9 @@ use walk::Turns;
 
 /// What has to be changed in the frames of a record, `None` for one whose threads did not take turns.
 pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError> {
+    if record.threads() < 2 {
+        return Ok(None);
+    }
     let turns = Turns::of(record)?;
     if turns.are_none() {
         return Ok(None);
