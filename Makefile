@@ -81,7 +81,7 @@ $(STAMPS)/core: $(CORE_SOURCES) .venv/stamps/python
 	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
-RECORDER_SOURCES = $(shell find recorder -type f)
+RECORDER_SOURCES = $(shell find recorder crates/record/src -type f) setup/order
 
 $(STAMPS)/recorder $(STAMPS)/recorder-aarch64: $(STAMPS)/%: $(RECORDER_SOURCES)
 	recorder/build $*

@@ -56,6 +56,7 @@ def build_wheel(
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     _run(ROOT / "recorder/build")
+    _run(ROOT / "setup/order", "release")
     _run(ROOT / "setup/channel", "release")
     for folder in ("measure", "workloads/stream"):
         _run("make", "--silent", "-C", ROOT / folder)

@@ -22,7 +22,7 @@ import zstandard
 MAGIC = b"FPFR"
 FOOTER_MAGIC = b"FPRECEND"
 HEADER = struct.Struct("<4sHBBIIQQIIQ")
-INFO, CODE, TRACE, SEAL = 1, 2, 3, 4
+INFO, CODE, TRACE, SEAL, ORDER = 1, 2, 3, 4, 5
 LOAD, STORE, UPDATE, FLUSH, PREFETCH, STRING_SOURCE, STRING_DESTINATION, GATHER, SCATTER = range(9)
 MASK = (1 << 64) - 1
 
@@ -161,6 +161,14 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Order:
+    """What a replay leaves out of a TRACE frame, and the events that it finds before steps of it."""
+
+    skips: list[tuple[int, int]]
+    inserts: list[tuple[int, Event]]
+
+
+@dataclass(frozen=True)
 class Frame:
     offset: int
     kind: int
@@ -235,7 +243,7 @@ def read_frames(data: bytes) -> Iterator[Frame]:
         end = offset + HEADER.size + stored_bytes
         if end > len(data):
             return
-        if version not in (1, 2, 3, 4) or kind not in (INFO, CODE, TRACE, SEAL) or codec > 1:
+        if version not in (1, 2, 3, 4) or kind not in (INFO, CODE, TRACE, SEAL, ORDER) or codec > 1:
             raise Damaged(f"frame at {offset}: version {version}, kind {kind}, codec {codec}")
         stored = data[offset + HEADER.size : end]
         if xxhash.xxh64(data[offset : offset + 40] + stored).intdigest() != checksum:
@@ -274,6 +282,7 @@ class Record:
         self.blocks: dict[int, Block] = {}
         self.blocks_before: dict[int, int] = {}  # per TRACE frame: those it may name
         self.threads: dict[int, list[Frame]] = {}
+        self.orders: dict[int, list[Order]] = {}  # of each TRACE frame, or of none
         self.ended: str | None = None
         self.lost: int | None = None
         self.is_sealed = False
@@ -282,6 +291,8 @@ class Record:
                 self._read_code(frame)
             elif frame.kind == TRACE:
                 self._add_trace(frame)
+            elif frame.kind == ORDER:
+                self._add_order(frame)
         self._read_seal()
 
     def _read_code(self, frame: Frame) -> None:
@@ -313,6 +324,26 @@ class Record:
             raise Damaged(f"thread {frame.thread}: frame {frame.sequence} at a wrong position")
         frames.append(frame)
         self.blocks_before[frame.offset] = len(self.blocks)
+
+    def _add_order(self, frame: Frame) -> None:
+        orders = self.orders.setdefault(frame.thread, [])
+        if frame.sequence != len(orders) or frame.sequence >= len(self.threads[frame.thread]):
+            raise Damaged(f"thread {frame.thread}: an ORDER frame of no TRACE frame")
+        cursor = Cursor(frame.payload)
+        skips, inserts, step, clock = [], [], 0, 0
+        for _ in range(cursor.varint()):
+            start = step + cursor.varint()
+            step = start + cursor.varint()
+            skips.append((start, step))
+        step = 0
+        for _ in range(cursor.varint()):
+            step += cursor.varint()
+            inserts.append(step)
+        events = []
+        while not cursor.done():
+            event, clock = self._event(cursor, clock)
+            events.append(event)
+        orders.append(Order(skips, list(zip(inserts, events, strict=True))))
 
     def _read_seal(self) -> None:
         footer = self.data[-32:]

@@ -2,6 +2,7 @@
 #include "record_file.h"
 
 #include "complaint.h"
+#include "order.h"
 #include "record_format.h"
 #include "record_info.h"
 
@@ -100,6 +101,7 @@ static char *info_of(const struct arguments *arguments, const struct program *pr
 
 void record_file_create(struct record_file *file, const struct arguments *arguments,
                         const struct program *program, const struct control_area *control) {
+  file->takes_turns = control->one_order != 0;
   file->path = behind_links(absolute_path(arguments->output, arguments->program[0]));
   struct stat status;
   if (stat(file->path, &status) == 0 && !S_ISREG(status.st_mode))
@@ -132,6 +134,7 @@ bool record_file_open(struct record_file *file, const struct control_area *area,
       asprintf(&file->path, "%s.%d%s%s", area->child_prefix, process, again, area->child_suffix) <
           0)
     fail(EXIT_OURS, "out of memory");
+  file->takes_turns = area->one_order != 0;
   file->descriptor = open(file->partial_path, O_RDWR | O_CLOEXEC | O_APPEND);
   return file->descriptor >= 0;
 }
@@ -241,6 +244,8 @@ static bool write_seal(int descriptor, const char *ended, const struct process_c
 
 bool record_file_seal(struct record_file *file, const char *ended,
                       const struct process_control *control) {
+  if (file->takes_turns)
+    order_add(file->partial_path);
   if (!write_seal(file->descriptor, ended, control) ||
       rename(file->partial_path, file->path) != 0) {
     complain("%s could not be sealed: %s", file->path, strerror(errno));

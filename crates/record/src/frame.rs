@@ -52,6 +52,8 @@ pub enum FrameKind {
     Trace = 3,
     /// How the program ended, and the index.
     Seal = 4,
+    /// What a replay leaves out of a TRACE frame and puts in, where threads took turns.
+    Order = 5,
 }
 
 /// How a payload is stored.
@@ -72,9 +74,9 @@ pub struct FrameHeader {
     pub kind: FrameKind,
     /// How the payload is stored.
     pub codec: Codec,
-    /// TRACE: the dense thread id.
+    /// TRACE and ORDER: the dense thread id.
     pub thread: u32,
-    /// TRACE and CODE: number of the frame among its like.
+    /// TRACE, ORDER and CODE: number of the frame among its like.
     pub sequence: u32,
     /// TRACE: instructions; CODE: blocks.
     pub instructions: u64,
@@ -107,6 +109,7 @@ impl FrameHeader {
             2 => FrameKind::Code,
             3 => FrameKind::Trace,
             4 => FrameKind::Seal,
+            5 => FrameKind::Order,
             _ => return Err(Problem::Damaged("there is no such kind of frame")),
         };
         let codec = match bytes[7] {

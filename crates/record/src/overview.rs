@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::code::Program;
-use super::error::RecordError;
+use super::error::{Problem, RecordError};
 use super::event::ThreadId;
 use super::memory_map::{MappingEvents, MemoryMap};
 use super::order::{self, Changes};
@@ -42,15 +42,22 @@ impl Overview {
             })?;
             store_makers = Arc::new(makers);
         }
-        let changes = order::changes_of(record)?;
+        let changes = if record.has_its_order() { None } else { order::changes_of(record)? };
         Ok(Overview { memory_map: mappings.into_map(), store_makers, word_uses, changes })
     }
 
     /// Gives events what the recorder found out only after it had recorded them.
-    pub(super) fn complete(&self, program: &Program, thread: ThreadId, number: usize, frame: &mut Frame) {
+    pub(super) fn complete(
+        &self,
+        program: &Program,
+        thread: ThreadId,
+        number: usize,
+        frame: &mut Frame,
+    ) -> Result<(), Problem> {
         self.word_uses.complete(&mut frame.events);
-        if let Some(changes) = &self.changes {
-            changes.apply(program, thread.0 as usize, number, frame);
+        match &self.changes {
+            Some(changes) => changes.apply(program, thread.0 as usize, number, frame),
+            None => Ok(()),
         }
     }
 }

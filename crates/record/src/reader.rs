@@ -7,9 +7,10 @@ use std::sync::{Arc, OnceLock};
 use super::code::Program;
 use super::error::{FramePlace, Problem, RecordError};
 use super::event::{Event, ThreadId};
-use super::frame::{Decompressor, HEADER_BYTES};
+use super::frame::{Codec, Decompressor, FrameHeader, FrameKind, HEADER_BYTES, pack};
 use super::info::Info;
 use super::memory_map::MemoryMap;
+use super::order::{self, FrameChanges};
 use super::overview::Overview;
 use super::scan::{Scan, ScanEnd, TraceFrame, scan};
 use super::source::Source;
@@ -62,6 +63,8 @@ struct Contents {
     info: Info,
     program: Program,
     threads: Vec<Vec<TraceFrame>>,
+    /// The ORDER frame of each TRACE frame, or none at all.
+    orders: Vec<Vec<TraceFrame>>,
     ended: Ended,
     frames: u64,
     hash: u64,
@@ -91,7 +94,10 @@ impl Record {
     pub(super) fn open_up_to_problem(source: Arc<dyn Source>) -> Result<(Self, Option<RecordError>), RecordError> {
         let (scan, end) = scan(&source);
         let frames = scan.frames();
-        let Scan { info, program, threads, seal, hash, .. } = scan;
+        let Scan { info, program, threads, mut orders, seal, hash, .. } = scan;
+        if orders.len() != threads.len() || orders.iter().zip(&threads).any(|(of, traces)| of.len() != traces.len()) {
+            orders.clear();
+        }
         let (ended, problem) = match (end, seal) {
             (ScanEnd::Sealed, Some(seal)) => {
                 (Ended::Sealed { how: seal.ended, lost: seal.lost }, None)
@@ -105,7 +111,7 @@ impl Record {
             return Err(problem.unwrap_or(nothing));
         };
         let (hash, overview) = (hash.digest(), OnceLock::new());
-        let contents = Contents { source, info, program, threads, ended, frames, hash, overview };
+        let contents = Contents { source, info, program, threads, orders, ended, frames, hash, overview };
         Ok((Self { contents: Arc::new(contents) }, problem))
     }
 
@@ -245,11 +251,51 @@ impl Record {
 
     fn frame(&self, frame: &TraceFrame, into: &mut Frame) -> Result<(), RecordError> {
         self.decode(frame, |decoder, predictors| decoder.frame(predictors, into))?;
+        let (thread, number) = (ThreadId(frame.header.thread), frame.header.sequence as usize);
+        if let Some(order) = self.contents.orders.get(thread.0 as usize).map(|orders| &orders[number]) {
+            let changes = self.unpack(order, |raw, _| FrameChanges::decode(raw))?;
+            let changed = changes.apply(self.program(), into);
+            return changed.map_err(|problem| self.refuse(Some(order.place), problem));
+        }
         if self.info().names_spin_waits() {
-            let (thread, number) = (ThreadId(frame.header.thread), frame.header.sequence as usize);
-            self.overview()?.complete(self.program(), thread, number, into);
+            let completed = self.overview()?.complete(self.program(), thread, number, into);
+            completed.map_err(|problem| self.refuse(Some(frame.place), problem))?;
         }
         Ok(())
+    }
+
+    /// Whether it holds what of its order a replay keeps.
+    pub(super) fn has_its_order(&self) -> bool {
+        !self.contents.orders.is_empty()
+    }
+
+    /// The ORDER frames that belong behind its frames: what of its order a replay keeps, found once and for all. They
+    /// are none if its threads did not take turns, or if it has them.
+    ///
+    /// # Errors
+    /// If a frame cannot be read.
+    pub fn order_frames(&self) -> Result<Vec<u8>, RecordError> {
+        let mut frames = Vec::new();
+        if self.has_its_order() {
+            return Ok(frames);
+        }
+        let Some(changes) = order::changes_of(self)? else { return Ok(frames) };
+        for (thread, sequence, changes) in changes.frames() {
+            let header = FrameHeader {
+                version: self.info().format_version as u16,
+                kind: FrameKind::Order,
+                codec: Codec::Zstd,
+                thread,
+                sequence,
+                instructions: 0,
+                position: 0,
+                stored_bytes: 0,
+                raw_bytes: 0,
+                checksum: 0,
+            };
+            pack(header, &changes.encode(), &mut frames).map_err(|problem| self.refuse(None, problem))?;
+        }
+        Ok(frames)
     }
 
     /// Fills `into` with a thread's frame of this number, as the recorder wrote it; false where there is none.
@@ -264,12 +310,23 @@ impl Record {
         Ok(true)
     }
 
-    /// Reads one frame again, checks that it is still what it was, and unpacks it for `decode`.
     fn decode(
         &self,
         frame: &TraceFrame,
         decode: impl FnOnce(&TraceDecoder<'_>, &mut Predictors) -> Result<(), Problem>,
     ) -> Result<(), RecordError> {
+        self.unpack(frame, |raw, predictors| {
+            raw.resize(raw.len() + PADDING, 0);
+            decode(&TraceDecoder::new(&frame.header, self.program(), raw)?, predictors)
+        })
+    }
+
+    /// Reads one frame again, checks that it is still what it was, and unpacks it for `read`.
+    fn unpack<T>(
+        &self,
+        frame: &TraceFrame,
+        read: impl FnOnce(&mut Vec<u8>, &mut Predictors) -> Result<T, Problem>,
+    ) -> Result<T, RecordError> {
         let result = WORKSPACE.with_borrow_mut(|workspace| {
             let Workspace { stored, raw, decompressor, predictors } = workspace;
             let header = &frame.header;
@@ -280,8 +337,7 @@ impl Record {
                 return Err(Problem::Damaged("it has changed since the record was opened"));
             }
             decompressor.unpack(header, payload, raw)?;
-            raw.resize(raw.len() + PADDING, 0);
-            decode(&TraceDecoder::new(header, self.program(), raw)?, predictors)
+            read(raw, predictors)
         });
         result.map_err(|problem| self.refuse(Some(frame.place), problem))
     }

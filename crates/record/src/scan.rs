@@ -17,6 +17,8 @@ pub(super) struct Scan {
     pub(super) program: Program,
     /// The TRACE frames of each thread, in order.
     pub(super) threads: Vec<Vec<TraceFrame>>,
+    /// The ORDER frames of each thread, likewise.
+    pub(super) orders: Vec<Vec<TraceFrame>>,
     pub(super) seal: Option<Seal>,
     seal_offset: u64,
     /// Over the checksums of all whole frames.
@@ -31,7 +33,7 @@ pub(super) struct Scan {
     raw: Vec<u8>,
 }
 
-/// A TRACE frame whose checksum fitted when the record was opened.
+/// A TRACE or an ORDER frame whose checksum fitted when the record was opened.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TraceFrame {
     pub(super) header: FrameHeader,
@@ -54,6 +56,7 @@ pub(super) fn scan(source: &Arc<dyn Source>) -> (Scan, ScanEnd) {
         info: None,
         program: Program::default(),
         threads: Vec::new(),
+        orders: Vec::new(),
         seal: None,
         seal_offset: 0,
         hash: Xxh64::new(0),
@@ -199,6 +202,7 @@ impl Scan {
         let unused = match header.kind {
             FrameKind::Trace => false,
             FrameKind::Code => header.thread != 0,
+            FrameKind::Order => (header.instructions, header.position) != (0, 0),
             FrameKind::Info | FrameKind::Seal => {
                 (header.thread, header.sequence, header.instructions, header.position) != (0, 0, 0, 0)
             }
@@ -211,6 +215,7 @@ impl Scan {
         }
         match header.kind {
             FrameKind::Trace => self.take_in_trace(header, place)?,
+            FrameKind::Order => self.take_in_order(header, place)?,
             FrameKind::Info => {
                 self.unpack(header, payload)?;
                 self.info = Some(Info::decode(&self.raw, header.version)?);
@@ -244,6 +249,22 @@ impl Scan {
             return Err(Problem::Malformed("it does not continue the frame of its thread before it"));
         }
         frames.push(TraceFrame { header: *header, place });
+        Ok(())
+    }
+
+    fn take_in_order(&mut self, header: &FrameHeader, place: FramePlace) -> Result<(), Problem> {
+        let thread = header.thread as usize;
+        let traces = self.threads.get(thread).map_or(0, Vec::len);
+        if self.orders.len() <= thread && traces > 0 {
+            self.orders.resize_with(thread + 1, Vec::new);
+        }
+        let Some(orders) = self.orders.get_mut(thread).filter(|orders| orders.len() < traces) else {
+            return Err(Problem::Malformed("it is of a TRACE frame that is not there"));
+        };
+        if header.sequence as usize != orders.len() {
+            return Err(Problem::Malformed("it does not continue the ORDER frame of its thread before it"));
+        }
+        orders.push(TraceFrame { header: *header, place });
         Ok(())
     }
 

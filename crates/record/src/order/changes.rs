@@ -1,8 +1,11 @@
-//! What is left out of the frames of a record, and what is put in.
+//! What is left out of the frames of a record, and what is put in; as an ORDER frame has it.
 
 use crate::code::Program;
+use crate::error::Problem;
 use crate::event::{Clock, Event};
+use crate::event_codec::{EventEncoder, decode_events};
 use crate::trace::Frame;
+use crate::varint::{Fields, encode};
 
 /// Places between two of the record's own clocks.
 const PLACES: u64 = 1 << 14;
@@ -16,18 +19,28 @@ pub(super) enum Change {
     Skip(u64),
 }
 
-/// Of one thread, in order.
+/// Of one thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OfThread {
+    /// By the number of the block or event.
     pub changes: Vec<(u64, Change)>,
-    /// The number of the first block or event of each frame.
+    /// The number of the first block or event of each frame, and that behind the last.
     pub frames: Vec<u64>,
 }
 
-/// Of all threads.
+/// Of all threads, by frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
-    threads: Vec<OfThread>,
+    threads: Vec<Vec<FrameChanges>>,
+}
+
+/// Of one frame. Steps are its blocks and events, from 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FrameChanges {
+    /// From where to where steps go, ascending.
+    skips: Vec<(u32, u32)>,
+    /// Events, and the steps before which they come, ascending.
+    inserts: Vec<(u32, Event)>,
 }
 
 /// A place in the process clock of a replay, behind one of the record's.
@@ -35,50 +48,134 @@ pub(super) fn place_behind(clock: Clock, count: u64) -> Clock {
     Clock(clock.0 * PLACES + count.min(PLACES - 1))
 }
 
-impl Changes {
-    pub(super) fn new(mut threads: Vec<OfThread>) -> Self {
-        for thread in &mut threads {
-            thread.changes.sort_by_key(|(number, change)| (*number, matches!(change, Change::Skip(_))));
+impl OfThread {
+    fn by_frame(mut self) -> Vec<FrameChanges> {
+        self.changes.sort_by_key(|(number, change)| (*number, matches!(change, Change::Skip(_))));
+        let mut frames = vec![FrameChanges::default(); self.frames.len().saturating_sub(1)];
+        let end = self.frames.last().copied().unwrap_or_default();
+        let frame_of = |number: u64| self.frames.partition_point(|first| *first <= number) - 1;
+        let mut skipped_to = 0;
+        for (number, change) in self.changes.into_iter().filter(|(number, _)| *number < end) {
+            match change {
+                Change::Insert(event) if number >= skipped_to => {
+                    let frame = frame_of(number);
+                    frames[frame].inserts.push(((number - self.frames[frame]) as u32, event));
+                }
+                Change::Insert(_) => {}
+                Change::Skip(to) => {
+                    let mut from = number.max(skipped_to);
+                    skipped_to = skipped_to.max(to);
+                    while from < to.min(end) {
+                        let frame = frame_of(from);
+                        let (first, next) = (self.frames[frame], self.frames[frame + 1]);
+                        frames[frame].skips.push(((from - first) as u32, (to.min(next) - first) as u32));
+                        from = next;
+                    }
+                }
+            }
         }
-        Self { threads }
+        frames
+    }
+}
+
+impl Changes {
+    pub(super) fn new(threads: Vec<OfThread>) -> Self {
+        Self { threads: threads.into_iter().map(OfThread::by_frame).collect() }
     }
 
     /// Changes the frame with this number of a thread.
-    pub(crate) fn apply(&self, program: &Program, thread: usize, number: usize, frame: &mut Frame) {
+    pub(crate) fn apply(
+        &self,
+        program: &Program,
+        thread: usize,
+        number: usize,
+        frame: &mut Frame,
+    ) -> Result<(), Problem> {
+        self.threads[thread][number].apply(program, frame)
+    }
+
+    /// Those of each frame: its thread, its number and they.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = (u32, u32, &FrameChanges)> {
+        (0..).zip(&self.threads).flat_map(|(thread, frames)| {
+            (0..).zip(frames).map(move |(number, changes)| (thread, number, changes))
+        })
+    }
+}
+
+impl FrameChanges {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut payload = Vec::new();
+        encode(&mut payload, self.skips.len() as u64);
+        let mut last = 0;
+        for &(from, to) in &self.skips {
+            encode(&mut payload, (from - last).into());
+            encode(&mut payload, (to - from).into());
+            last = to;
+        }
+        encode(&mut payload, self.inserts.len() as u64);
+        last = 0;
+        for &(step, _) in &self.inserts {
+            encode(&mut payload, (step - last).into());
+            last = step;
+        }
+        let mut events = EventEncoder { stream: payload, clock: 0 };
+        self.inserts.iter().for_each(|(_, event)| events.encode(event));
+        events.stream
+    }
+
+    pub(crate) fn decode(payload: &[u8]) -> Result<Self, Problem> {
+        let mut fields = Fields::new(payload);
+        let step = |fields: &mut Fields<'_>, last: u32| {
+            let further = fields.varint_up_to(u32::MAX.into(), "a step of a frame")? as u32;
+            last.checked_add(further).ok_or(Problem::Malformed("a step of it is beyond 32 bits"))
+        };
+        let mut skips = Vec::new();
+        let mut last = 0;
+        for _ in 0..count(&mut fields)? {
+            let from = step(&mut fields, last)?;
+            last = step(&mut fields, from)?;
+            skips.push((from, last));
+        }
+        let mut steps = Vec::new();
+        last = 0;
+        for _ in 0..count(&mut fields)? {
+            last = step(&mut fields, last)?;
+            steps.push(last);
+        }
+        let mut events = Vec::new();
+        decode_events(fields.take(fields.remaining())?, 0, &mut events)?;
+        if events.len() != steps.len() {
+            return Err(Problem::Malformed("it has another number of events than of places for them"));
+        }
+        Ok(Self { skips, inserts: steps.into_iter().zip(events).collect() })
+    }
+
+    /// Changes the frame.
+    pub(crate) fn apply(&self, program: &Program, frame: &mut Frame) -> Result<(), Problem> {
         frame.events.iter_mut().for_each(Event::spread_clocks);
-        let thread = &self.threads[thread];
-        let first = thread.frames[number];
-        let end = first + frame.steps.len() as u64;
-        let from = thread.changes.partition_point(|(at, change)| match change {
-            Change::Insert(_) => *at < first,
-            Change::Skip(to) => *to <= first,
-        });
-        let changes = &thread.changes[from..];
-        if changes.first().is_none_or(|(at, _)| *at >= end) {
-            return;
+        let end = frame.steps.len() as u32;
+        let is_beyond = self.skips.last().is_some_and(|(_, to)| *to > end)
+            || self.inserts.last().is_some_and(|(step, _)| *step >= end);
+        if is_beyond {
+            return Err(Problem::Malformed("it changes steps that its frame does not have"));
+        }
+        if self.skips.is_empty() && self.inserts.is_empty() {
+            return Ok(());
         }
         let old = std::mem::take(frame);
         frame.first_instruction = old.first_instruction;
         frame.clocks = old.clocks;
         frame.values = old.values;
         frame.written = old.written;
-        let mut changes = changes.iter().peekable();
-        let (mut slot, mut events) = (0, old.events.into_iter());
-        let (mut skipped_to, mut last) = (0, 0);
-        for (index, &id) in old.steps.iter().enumerate() {
-            let at = first + index as u64;
-            while let Some((_, change)) = changes.next_if(|(place, _)| *place <= at) {
-                match change {
-                    Change::Insert(event) => {
-                        if at >= skipped_to {
-                            frame.steps.push(0);
-                            frame.events.push(event.clone());
-                        }
-                    }
-                    Change::Skip(to) => skipped_to = skipped_to.max(*to),
-                }
+        let (mut skips, mut inserts) = (self.skips.iter().peekable(), self.inserts.iter().peekable());
+        let (mut slot, mut events, mut last) = (0, old.events.into_iter(), 0);
+        for (at, &id) in (0..).zip(&old.steps) {
+            while let Some((_, event)) = inserts.next_if(|(step, _)| *step == at) {
+                frame.steps.push(0);
+                frame.events.push(event.clone());
             }
-            let is_kept = at >= skipped_to;
+            while skips.next_if(|(_, to)| *to <= at).is_some() {}
+            let is_kept = skips.peek().is_none_or(|(from, _)| at < *from);
             if id == 0 {
                 let event = events.next().expect("an event for each");
                 if is_kept {
@@ -100,7 +197,17 @@ impl Changes {
             }
             slot += count;
         }
+        Ok(())
     }
+}
+
+/// How many follow, each of a byte at least.
+fn count(fields: &mut Fields<'_>) -> Result<u64, Problem> {
+    let count = fields.varint()?;
+    if count > fields.remaining() as u64 {
+        return Err(Problem::Malformed("it has more changes than bytes"));
+    }
+    Ok(count)
 }
 
 impl Event {

@@ -22,7 +22,7 @@ mod sharing;
 mod updates;
 mod walk;
 
-pub(super) use changes::Changes;
+pub(super) use changes::{Changes, FrameChanges};
 
 use super::error::RecordError;
 use super::reader::Record;
@@ -35,7 +35,7 @@ use walk::Turns;
 /// What has to be changed in the frames of a record, `None` for one whose threads did not take turns.
 pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError> {
     // What threads saw of each other stands in records with values; nothing of them is left out.
-    if record.info().options.values {
+    if record.threads() < 2 || record.info().options.values {
         return Ok(None);
     }
     let turns = Turns::of(record)?;

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use super::FrameChanges;
+use crate::frame::{FOOTER_BYTES, Footer};
 use crate::{
     BlockBuilder, Bytes, Clock, CutPolicy, Event, Frame, Info, Record, SlotKind, SpinReleaseKind, ThreadId, Writer,
     WriterOptions,
@@ -50,12 +52,31 @@ impl Turns {
 
     /// What a replay sees of the second thread: its blocks, 0 for events, and these.
     fn seen(self, thread: ThreadId) -> (Vec<u32>, Vec<Event>) {
-        let source = Arc::new(Bytes::new("turns", self.writer.seal("exit 0").expect("a record")));
-        let record = Record::open(source, CutPolicy::Refuse).expect("a record");
-        let mut frame = Frame::default();
-        assert!(record.reader(thread).next_frame(&mut frame).expect("a frame"));
-        (frame.steps, frame.events)
+        seen(&self.record(), thread)
     }
+
+    fn record(self) -> Record {
+        opened(self.writer.seal("exit 0").expect("a record"))
+    }
+}
+
+fn opened(bytes: Vec<u8>) -> Record {
+    Record::open(Arc::new(Bytes::new("turns", bytes)), CutPolicy::Allow).expect("a record")
+}
+
+fn seen(record: &Record, thread: ThreadId) -> (Vec<u32>, Vec<Event>) {
+    let mut frame = Frame::default();
+    assert!(record.reader(thread).next_frame(&mut frame).expect("a frame"));
+    (frame.steps, frame.events)
+}
+
+/// The frames of a record without its seal.
+fn frames_of(record: &Record) -> Vec<u8> {
+    let mut footer = [0; FOOTER_BYTES];
+    record.source().read_at(record.source().len() - FOOTER_BYTES as u64, &mut footer).expect("a footer");
+    let mut bytes = vec![0; Footer::parse(&footer).expect("a footer").seal_offset as usize];
+    record.source().read_at(0, &mut bytes).expect("frames");
+    bytes
 }
 
 /// The second thread polls before and behind what the first does.
@@ -102,4 +123,51 @@ fn rounds_that_nobody_elses_store_ends_are_work() {
     let blocks: Vec<u32> = steps.into_iter().filter(|&step| step != 0).collect();
     assert_eq!(blocks, [polls, polls, polls, polls, polls, polls, works]);
     assert!(!events.iter().any(|event| matches!(event, Event::SpinWait { .. })));
+}
+
+fn waiting() -> Record {
+    polled(|turns| turns.execute(FIRST, turns.stores, &[WORD], 1)).record()
+}
+
+#[test]
+fn a_record_that_holds_its_order_is_read_as_one_whose_order_is_found() {
+    let found = waiting();
+    let orders = found.order_frames().expect("an order");
+    assert!(!orders.is_empty());
+    let kept = opened([frames_of(&found), orders].concat());
+    assert!(kept.order_frames().expect("an order").is_empty());
+    for thread in [FIRST, SECOND] {
+        assert_eq!(seen(&kept, thread), seen(&found, thread));
+    }
+}
+
+#[test]
+fn a_record_that_holds_some_of_its_order_is_read_as_if_it_held_none() {
+    let found = waiting();
+    let orders = found.order_frames().expect("an order");
+    let second = 1 + orders[1..].windows(4).position(|bytes| bytes == b"FPFR").expect("a second frame");
+    let some = opened([&frames_of(&found), &orders[..second]].concat());
+    assert_eq!(seen(&some, SECOND), seen(&found, SECOND));
+}
+
+#[test]
+fn changes_are_read_as_they_were_written_and_every_prefix_is_refused() {
+    for (_, _, changes) in super::changes_of(&waiting()).expect("changes").expect("turns").frames() {
+        let payload = changes.encode();
+        assert_eq!(FrameChanges::decode(&payload).expect("changes"), *changes);
+        for length in 0..payload.len() {
+            assert!(FrameChanges::decode(&payload[..length]).is_err(), "{length} bytes");
+        }
+    }
+}
+
+#[test]
+fn changes_of_steps_that_a_frame_does_not_have_are_refused() {
+    let record = waiting();
+    let mut frame = Frame::default();
+    for payload in [&[1, 0, 200, 1, 0][..], &[0, 1, 200, 1, 14, 0, 0]] {
+        record.frame_as_recorded(SECOND, 0, &mut frame).expect("a frame");
+        let changes = FrameChanges::decode(payload).expect("changes");
+        assert!(changes.apply(record.program(), &mut frame).is_err(), "{payload:?}");
+    }
 }

@@ -42,7 +42,7 @@ impl Turns {
     }
 
     /// Hands everything to `visit`, with its thread and its number among the thread's blocks and events. Gives the
-    /// numbers of the first ones of all frames.
+    /// numbers of the first ones of all frames, and how many there are.
     pub(super) fn walk(
         &self,
         record: &Record,
@@ -52,7 +52,12 @@ impl Turns {
         for &thread in &self.0 {
             cursors[thread.0 as usize].run(record, &mut visit)?;
         }
-        Ok(cursors.into_iter().map(|cursor| cursor.frames).collect())
+        let frames = |cursor: Cursor| {
+            let mut frames = cursor.frames;
+            frames.push(cursor.number);
+            frames
+        };
+        Ok(cursors.into_iter().map(frames).collect())
     }
 }
 
