@@ -15,7 +15,6 @@ use super::scan::{Scan, ScanEnd, TraceFrame, scan};
 use super::source::Source;
 use super::trace::{Frame, Predictors, TraceDecoder};
 use super::varint::PADDING;
-use super::word_uses::StoreMakers;
 
 /// What to do with a record whose recording was cut off, so that nobody sealed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,9 +92,7 @@ impl Record {
         let frames = scan.frames();
         let Scan { info, program, threads, seal, hash, .. } = scan;
         let (ended, problem) = match (end, seal) {
-            (ScanEnd::Sealed, Some(seal)) => {
-                (Ended::Sealed { how: seal.ended, lost: seal.lost }, None)
-            }
+            (ScanEnd::Sealed, Some(seal)) => (Ended::Sealed { how: seal.ended, lost: seal.lost }, None),
             (ScanEnd::Sealed, None) => unreachable!("a walk ends sealed at a seal only"),
             (ScanEnd::Cut { whole_frames, incomplete }, _) => (Ended::Cut { whole_frames, incomplete }, None),
             (ScanEnd::Refused(problem), _) => (Ended::Cut { whole_frames: frames, incomplete: None }, Some(problem)),
@@ -196,15 +193,6 @@ impl Record {
         self.overview().map(|overview| &overview.memory_map)
     }
 
-    /// Which threads make the stores to polled words, if threads wait for some while they hold a lock. The first call
-    /// reads all events of the record; the answer is kept.
-    ///
-    /// # Errors
-    /// If a frame cannot be read.
-    pub fn store_makers(&self) -> Result<StoreMakers, RecordError> {
-        self.overview().map(|overview| overview.store_makers.clone())
-    }
-
     fn overview(&self) -> Result<&Overview, RecordError> {
         self.contents.overview.get_or_init(|| Overview::read(self)).as_ref().map_err(Clone::clone)
     }
@@ -245,10 +233,8 @@ impl Record {
 
     fn frame(&self, frame: &TraceFrame, into: &mut Frame) -> Result<(), RecordError> {
         self.decode(frame, |decoder, predictors| decoder.frame(predictors, into))?;
-        if self.info().names_spin_waits() {
-            let (thread, number) = (ThreadId(frame.header.thread), frame.header.sequence as usize);
-            self.overview()?.complete(self.program(), thread, number, into);
-        }
+        let (thread, number) = (ThreadId(frame.header.thread), frame.header.sequence as usize);
+        self.overview()?.complete(self.program(), thread, number, into);
         Ok(())
     }
 

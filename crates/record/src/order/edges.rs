@@ -296,7 +296,7 @@ impl<'a> Edges<'a> {
         for (word, at) in wanted {
             let store = &self.stores[&word][at];
             let kind = if store.change.is_some() { SpinReleaseKind::Update } else { SpinReleaseKind::Store };
-            let event = Event::SpinRelease { clock: store.clock, object: store.address, kind, after: None, lock: 0 };
+            let event = Event::SpinRelease { clock: store.clock, object: store.address, kind, lock: 0 };
             threads[store.thread].changes.push((store.step, Change::Insert(event)));
         }
         Changes::new(threads)
@@ -313,8 +313,7 @@ impl<'a> Edges<'a> {
         let event = Event::SpinWait {
             clock: store.clock,
             object: read.word * WORD_BYTES,
-            wake: Some(store.clock),
-            iterations: 0,
+            wake: store.clock,
             lends: lends.count() as u64,
         };
         // An atomic update happens, and then waits for those that it is to come behind.
@@ -328,7 +327,7 @@ impl<'a> Edges<'a> {
             for pair in self.stores[word].chunks(2) {
                 let object = pair[0].address;
                 for (store, kind) in pair.iter().zip([SpinReleaseKind::TakesLock, SpinReleaseKind::GivesLock]) {
-                    let event = Event::SpinRelease { clock: store.clock, object, kind, after: None, lock: object };
+                    let event = Event::SpinRelease { clock: store.clock, object, kind, lock: object };
                     threads[store.thread].changes.push((store.step, Change::Insert(event)));
                 }
                 let to = pair.get(1).map_or(u64::MAX, |give| give.number);
@@ -348,7 +347,7 @@ impl<'a> Edges<'a> {
                 ];
                 for (step, object, kind) in uses {
                     let clock = self.places.get(&(tenure.thread, step)).copied().unwrap_or_default();
-                    let event = Event::SpinRelease { clock, object, kind, after: None, lock };
+                    let event = Event::SpinRelease { clock, object, kind, lock };
                     threads[tenure.thread].changes.push((step, Change::Insert(event)));
                 }
             }
