@@ -47,7 +47,7 @@ enum slot_kind {
   SLOT_VALUE = 9, /* not an address: what an atomic update found, and its operands */
 };
 
-/* 21 and 38 were of earlier versions; recorders do not write 35, 39 and 40. */
+/* 21 and 38 were of earlier versions; 35, 39 and 40 are in no frame that is written here. */
 enum event_type {
   EVENT_THREAD_START = 1,
   EVENT_THREAD_EXIT = 2,
