@@ -9,7 +9,7 @@ from pathlib import Path
 import xxhash
 import zstandard
 
-from record_format import CODE, FOOTER_MAGIC, INFO, MAGIC, SEAL, TRACE
+from record_format import CODE, FOOTER_MAGIC, INFO, MAGIC, SEAL, TRACE, VERSION
 
 HEADER = struct.Struct("<4sHBBIIQQII")  # up to the checksum
 CONTROL, SLOTS, EVENTS, CLOCK = 1, 2, 3, 4
@@ -38,20 +38,10 @@ def thread_start() -> bytes:
     return bytes([1]) + varint(0) + varint(1) + varint(0) + varint(0)
 
 
-def unnamed_spin_wait(word: int, iterations: int) -> bytes:
-    """The event of versions 1 and 2, which does not say what ended it."""
-    return bytes([21]) + varint(0) + varint(word) + varint(iterations)
-
-
-def spin_wait_without_end(word: int, iterations: int) -> bytes:
-    """The event since version 3, of a wait of which the recorder did not see what ended it."""
-    return bytes([38]) + varint(0) + varint(word) + varint(0) + varint(iterations)
-
-
 class CraftedRecord:
     """A record in the making, of any version of the format."""
 
-    def __init__(self, version: int = 1, isa: str = "x86-64") -> None:
+    def __init__(self, version: int = VERSION, isa: str = "x86-64") -> None:
         self._version = version
         self._file = bytearray()
         self._index: list[tuple[int, int, int, int]] = []

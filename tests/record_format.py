@@ -22,6 +22,7 @@ import zstandard
 MAGIC = b"FPFR"
 FOOTER_MAGIC = b"FPRECEND"
 HEADER = struct.Struct("<4sHBBIIQQIIQ")
+VERSION = 5
 INFO, CODE, TRACE, SEAL, ORDER = 1, 2, 3, 4, 5
 LOAD, STORE, UPDATE, FLUSH, PREFETCH, STRING_SOURCE, STRING_DESTINATION, GATHER, SCATTER = range(9)
 MASK = (1 << 64) - 1
@@ -49,7 +50,6 @@ EVENTS = {
     18: ("barrier_wait", "c object:v participants:v generation:v"),
     19: ("futex_wait", "c object:v wake:v outcome:b"),
     20: ("futex_wake", "c object:v woken:v"),
-    21: ("spin_wait", "c object:v iterations:v"),
     22: ("system_call", "number:v result:s"),
     23: ("map", "c start:v length:v protection:b kind:b offset:v name:t"),
     24: ("unmap", "c start:v length:v"),
@@ -63,12 +63,11 @@ EVENTS = {
     32: ("persist_call", "c kind:b start:v length:v"),
     33: ("initial_bytes", "address:v bytes:B"),
     34: ("order", "thread:v writes:v"),
-    35: ("spin_release", "c object:v kind:b after:v lock:v"),
+    35: ("spin_release", "c object:v kind:b lock:v"),
     36: ("call_begin", ""),
     37: ("call_end", ""),
-    38: ("spin_wait", "c object:v wake:v iterations:v"),
     39: ("polling", "instructions:v"),
-    40: ("spin_wait", "c object:v wake:v iterations:v lends:v"),
+    40: ("spin_wait", "c object:v wake:v lends:v"),
     41: ("turn", "c estimate:v"),
     42: ("supply", "c object:v"),
     43: ("consume", "c object:v supply:v"),
@@ -243,7 +242,7 @@ def read_frames(data: bytes) -> Iterator[Frame]:
         end = offset + HEADER.size + stored_bytes
         if end > len(data):
             return
-        if version not in (1, 2, 3, 4) or kind not in (INFO, CODE, TRACE, SEAL, ORDER) or codec > 1:
+        if version != VERSION or kind not in (INFO, CODE, TRACE, SEAL, ORDER) or codec > 1:
             raise Damaged(f"frame at {offset}: version {version}, kind {kind}, codec {codec}")
         stored = data[offset + HEADER.size : end]
         if xxhash.xxh64(data[offset : offset + 40] + stored).intdigest() != checksum:

@@ -35,7 +35,7 @@ def block(address: int, word: int, slot: tuple[int, int] | None) -> Block:
 
 def record(path: Path, instructions: list[tuple[Instruction, int]]) -> Path:
     """A program that executes these, with the addresses that they access."""
-    crafted = CraftedRecord(version=3, isa="aarch64")
+    crafted = CraftedRecord(isa="aarch64")
     crafted.code(
         [block(0x400000 + 4 * n, *instruction) for n, (instruction, _) in enumerate(instructions)]
     )

@@ -130,7 +130,7 @@ REPLAYS = {
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sound record of another processor."""
-    record = CraftedRecord(version=3, isa="riscv64")
+    record = CraftedRecord(isa="riscv64")
     record.code([block(0x400000, b"\x13\x00\x00\x00")])
     record.trace(0, 1, varint(0) * 3 + varint(1), events=thread_start())
     return record.write(tmp_path_factory.mktemp("foreign") / "foreign.fencepost")

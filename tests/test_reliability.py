@@ -9,21 +9,13 @@ from typing import Any
 import pytest
 
 import fencepost as fp
-from crafted_records import (
-    NO_OPERATION,
-    CraftedRecord,
-    block,
-    spin_wait_without_end,
-    thread_start,
-    unnamed_spin_wait,
-    varint,
-)
+from crafted_records import NO_OPERATION, CraftedRecord, block, thread_start, varint
 from fencepost import _core, reliability, report
 from fencepost.cli import main
 from fencepost.tree import WORKLOADS
 from installed import Fencepost
 from pages import Page
-from record_format import TRACE, read_frames
+from record_format import TRACE, VERSION, read_frames
 
 REASON = "7 waits were ended because nothing else could go on"
 SHARE = "7.5% of the instructions are in loops that repeat their addresses (polling, or work"
@@ -108,7 +100,6 @@ def test_a_difference_names_the_side_that_is_not_reliable(
 def test_every_reason_is_shown_not_only_forced_waits(
     result: dict[str, Any], fencepost: Fencepost, tmp_path: Path
 ) -> None:
-    """An older record, say: it is not reliable, and no wait was forced."""
     other = "the record does not name the ends of 3 waits"
     result["runs"][0] |= {"reliable": False, "unreliable_because": [other]}
     (tmp_path / "r.json").write_text(json.dumps(of_one(result)))
@@ -226,34 +217,19 @@ def test_what_a_result_is_told_about_is_said_by_all_that_use_it(
         assert "of this alone" not in done.stderr
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_an_older_record_with_a_waiting_loop_is_not_reliable(
-    version: int, fencepost: Fencepost, tmp_path: Path
+@pytest.mark.parametrize("command", ["info", "run", "compare"])
+def test_a_record_of_an_older_version_is_refused_by_its_name(
+    command: str, fencepost: Fencepost, tmp_path: Path
 ) -> None:
-    record = CraftedRecord(version)
+    record = CraftedRecord(VERSION - 1)
     record.code([block(0x400000, NO_OPERATION)])
-    events = thread_start() + unnamed_spin_wait(0x1000, 5)
-    record.trace(0, 1, varint(0) * 5 + varint(1), events=events)
+    record.trace(0, 1, varint(0) * 3 + varint(1), events=thread_start())
     record.write(tmp_path / "old")
-    fencepost("run", "pcs-table1", "old", "--scheme", "nopb", "--json", "r.json")
-    [run] = json.loads((tmp_path / "r.json").read_text())["runs"]
-    assert run["polling_share"] is None
-    assert run["reliable"] is False
-    assert (
-        "1 wait was for a store that the record does not name: records of its format version do "
-        "not, so record the program again"
-    ) in run["unreliable_because"]
-
-
-def test_a_wait_for_a_store_that_the_recorder_did_not_see_is_said(
-    fencepost: Fencepost, tmp_path: Path
-) -> None:
-    record = CraftedRecord(3)
-    record.code([block(0x400000, NO_OPERATION)])
-    events = thread_start() + spin_wait_without_end(0x1000, 5)
-    record.trace(0, 1, varint(0) * 5 + varint(1), events=events)
-    record.write(tmp_path / "new")
-    fencepost("run", "pcs-table1", "new", "--scheme", "nopb", "--json", "r.json")
-    [run] = json.loads((tmp_path / "r.json").read_text())["runs"]
-    assert run["polling_share"] == 0.0
-    assert any("for a store that the recorder did not see" in text for text in run["warnings"])
+    machine = [] if command == "info" else ["pcs-table1"]
+    done = fencepost(command, *machine, "old")
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.endswith(
+        f"old: the record's format version is {VERSION - 1}, and this program reads version "
+        f"{VERSION}: record the program again (fencepost record)"
+    )

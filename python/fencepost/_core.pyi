@@ -329,8 +329,7 @@ class CrashStates:
     def replay(self) -> str:
         """Replays, with the interpreter's lock released. Gives JSON: `path` and `mapped_bytes` of
         the pool, `lines` written, `stores`, `flushes`, `threads`, `instants`, `duration_ps`,
-        `warnings`, `is_order_known` (nothing shows that threads told each other something through
-        memory alone, in an order that the record does not say).
+        `warnings`.
         """
 
     def left(self) -> list[tuple[int, bytes]]:

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#define RECORD_VERSION 4
+#define RECORD_VERSION 5
 #define FRAME_MAGIC "FPFR"
 #define FOOTER_MAGIC "FPRECEND"
 #define FRAME_HEADER_BYTES 48
@@ -47,6 +47,7 @@ enum slot_kind {
   SLOT_VALUE = 9, /* not an address: what an atomic update found, and its operands */
 };
 
+/* 21 and 38 were of earlier versions; 35, 39 and 40 are in no frame that is written here. */
 enum event_type {
   EVENT_THREAD_START = 1,
   EVENT_THREAD_EXIT = 2,
@@ -68,7 +69,6 @@ enum event_type {
   EVENT_BARRIER_WAIT = 18,
   EVENT_FUTEX_WAIT = 19,
   EVENT_FUTEX_WAKE = 20,
-  EVENT_SPIN_WAIT = 21, /* before version 3 */
   EVENT_SYSTEM_CALL = 22,
   EVENT_MAP = 23,
   EVENT_UNMAP = 24,
@@ -82,25 +82,11 @@ enum event_type {
   EVENT_PERSIST_CALL = 32,
   EVENT_INITIAL_BYTES = 33,
   EVENT_ORDER = 34,
-  EVENT_SPIN_RELEASE = 35,
   EVENT_CALL_BEGIN = 36,
   EVENT_CALL_END = 37,
-  EVENT_NAMED_SPIN_WAIT = 38, /* of version 3 */
-  EVENT_POLLING = 39,
-  EVENT_LENDING_SPIN_WAIT = 40,
   EVENT_TURN = 41,
   EVENT_SUPPLY = 42,
   EVENT_CONSUME = 43,
-};
-
-/* What a store to a word that threads poll does (event 35). */
-enum spin_release_kind {
-  RELEASE_STORES = 0,
-  RELEASE_UPDATES = 1,    /* an atomic instruction that changed it */
-  RELEASE_LEFT_OUT = 2,   /* the store was in a part of the thread's path that was left out */
-  RELEASE_COUNTS = 3,     /* an update that comes after the one that it names, as at a barrier */
-  RELEASE_TAKES_LOCK = 4, /* an update by which the thread gets a lock */
-  RELEASE_GIVES_LOCK = 5, /* a store or update by which it gives the lock back */
 };
 
 enum map_kind {

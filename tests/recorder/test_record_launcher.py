@@ -122,7 +122,7 @@ def test_record_names_what_was_recorded(recorder: Recorder) -> None:
     info = rf.Record(recorder.folder / "x.fencepost").info
     assert info["program"] == str(Path("/bin/echo").resolve())
     assert info["arguments"] == ["/bin/echo", 'a"b\\', "µ"]
-    assert info["format_version"] == 4
+    assert info["format_version"] == rf.VERSION
     assert info["isa"] == "x86-64"
     assert info["line_size"] == 64
     assert info["options"] == {"values": False, "pm": None, "roi": None}

@@ -139,7 +139,6 @@ impl CrashStates {
             "stores": exploration.recorded.stores.len(),
             "flushes": replayed.flushes.len(),
             "threads": exploration.recorded.threads.len(),
-            "is_order_known": exploration.recorded.is_order_known,
             "instants": exploration.instants(),
             "duration_ps": replayed.duration_ps,
             "warnings": warnings,

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use super::frame::{VERSION, VERSION_OLDEST};
+use super::frame::VERSION;
 
 /// A record that cannot be read, or not wholly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,9 +30,18 @@ pub enum Problem {
     /// The file is something else.
     #[error("this is not a record: {0}")]
     NotARecord(&'static str),
+    /// Written by an earlier recorder.
+    #[error(
+        "the record's format version is {found}, and this program reads version {VERSION}: record the program again \
+         (fencepost record)"
+    )]
+    OldVersion {
+        /// The version in the frame header.
+        found: u16,
+    },
     /// Written by a later recorder.
-    #[error("the record's format version is {found}, and this program reads versions {VERSION_OLDEST} to {VERSION}")]
-    UnknownVersion {
+    #[error("the record's format version is {found}, and this program reads version {VERSION}")]
+    LaterVersion {
         /// The version in the frame header.
         found: u16,
     },
@@ -104,6 +113,11 @@ impl From<io::Error> for Problem {
 }
 
 impl Problem {
+    /// Whether it is one of the whole record, in whichever frame it was found.
+    pub(super) fn is_of_all_frames(&self) -> bool {
+        matches!(self, Self::OldVersion { .. } | Self::LaterVersion { .. })
+    }
+
     /// Refuses `found` above `limit`.
     pub(super) fn check_limit(what: &'static str, found: u64, limit: u64) -> Result<(), Self> {
         if found > limit { Err(Self::TooLarge { what, found, limit }) } else { Ok(()) }

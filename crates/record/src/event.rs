@@ -7,9 +7,6 @@ use super::text::Text;
 /// Largest number of events in one frame.
 pub const FRAME_EVENTS_MAX: u64 = 1 << 19;
 
-/// [`Event::SpinWait::lends`] of records that do not say it, those before version 4: all locks that the thread has.
-pub const LENDS_ALL: u64 = u64::MAX;
-
 /// Dense number of a thread within its record, from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ThreadId(pub u32);
@@ -56,17 +53,13 @@ pub enum FutexOutcome {
     Interrupted = 3,
 }
 
-/// What a store to a polled word does.
+/// What a store to a word at which threads wait does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpinReleaseKind {
     /// It stores.
     Store = 0,
     /// An atomic instruction changes it.
     Update = 1,
-    /// The store was in a part of the thread's path that was left out: it has happened.
-    LeftOut = 2,
-    /// An update that comes after the one that it names, as arrivals at a barrier do.
-    Count = 3,
     /// An update by which the thread gets a lock.
     TakesLock = 4,
     /// A store or update by which it gives the lock back.
@@ -204,30 +197,27 @@ pub enum Event {
         object: u64,
         supply: Option<Clock>,
     },
-    /// A loop that read the same addresses until another thread's store ended it, the one at `wake` if that is known;
-    /// `iterations` of it were left out. With none left out: the first read of the word was behind that store. Others
-    /// may have the last `lends` locks of the thread meanwhile: each round gives these back and takes them again.
+    /// What follows comes behind the store at `wake`, of another thread, to the word. Others may have the last `lends`
+    /// locks of the thread meanwhile. Like the next two, no recorder writes it: the reader puts it into frames.
     SpinWait {
         clock: Clock,
         object: u64,
-        wake: Option<Clock>,
-        iterations: u64,
+        wake: Clock,
         lends: u64,
     },
     /// The thread reads a word that others take as a lock, and does not take it: it goes on while no other one has it,
-    /// whatever it saw when it was recorded. Records have it as a [`Event::SpinWait`] at a word that is a lock.
+    /// whatever it saw when it was recorded.
     LockRead {
         clock: Clock,
         object: u64,
         lends: u64,
     },
-    /// The block that follows stores to a word that threads poll, behind the store at `after` of another thread, if
-    /// there was one. `lock` is the word that stands for the lock that is taken or given back.
+    /// The block that follows stores to a word at which threads wait. `lock` is the word that stands for the lock that
+    /// is taken or given back.
     SpinRelease {
         clock: Clock,
         object: u64,
         kind: SpinReleaseKind,
-        after: Option<Clock>,
         lock: u64,
     },
     /// The kernel's instructions are not recorded.
@@ -402,14 +392,16 @@ impl Event {
         match self {
             E::ConditionWait { clock, wake, .. }
             | E::SemaphoreWait { clock, wake, .. }
-            | E::FutexWait { clock, wake, .. }
             | E::Consume { clock, supply: wake, .. }
-            | E::SpinWait { clock, wake, .. }
-            | E::SpinRelease { clock, after: wake, .. } => {
+            | E::FutexWait { clock, wake, .. } => {
                 visit(clock);
                 if let Some(wake) = wake {
                     visit(wake);
                 }
+            }
+            E::SpinWait { clock, wake, .. } => {
+                visit(clock);
+                visit(wake);
             }
             E::ThreadStart { clock, .. }
             | E::ThreadExit { clock }
@@ -430,6 +422,7 @@ impl Event {
             | E::FutexWake { clock, .. }
             | E::Supply { clock, .. }
             | E::LockRead { clock, .. }
+            | E::SpinRelease { clock, .. }
             | E::Map { clock, .. }
             | E::Unmap { clock, .. }
             | E::Module { clock, .. }

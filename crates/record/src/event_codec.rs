@@ -2,8 +2,7 @@
 
 use super::error::Problem;
 use super::event::{
-    Clock, Event, FRAME_EVENTS_MAX, FutexOutcome, LENDS_ALL, MappingKind, PersistCall, Protection, SpinReleaseKind,
-    ThreadId,
+    Clock, Event, FRAME_EVENTS_MAX, FutexOutcome, MappingKind, PersistCall, Protection, SpinReleaseKind, ThreadId,
 };
 use super::varint::{Fields, encode, encode_bytes, zigzag};
 
@@ -58,11 +57,9 @@ const MAPPING_KINDS: [(u8, MappingKind); 5] = [
 ];
 const PERSIST_CALLS: [(u8, PersistCall); 4] =
     [(1, PersistCall::Msync), (2, PersistCall::Fsync), (3, PersistCall::Fdatasync), (4, PersistCall::Truncate)];
-const SPIN_RELEASES: [(u8, SpinReleaseKind); 6] = [
+const SPIN_RELEASES: [(u8, SpinReleaseKind); 4] = [
     (0, SpinReleaseKind::Store),
     (1, SpinReleaseKind::Update),
-    (2, SpinReleaseKind::LeftOut),
-    (3, SpinReleaseKind::Count),
     (4, SpinReleaseKind::TakesLock),
     (5, SpinReleaseKind::GivesLock),
 ];
@@ -76,7 +73,7 @@ pub(super) fn decode_events(stream: &[u8], mut clock: u64, into: &mut Vec<Event>
         let code = fields.u8()?;
         let mut fields = EventFields { fields: &mut fields, clock: &mut clock };
         into.push(match code {
-            1..=21 => fields.synchronisation(code)?,
+            1..=20 => fields.synchronisation(code)?,
             _ => fields.other(code)?,
         });
     }
@@ -84,7 +81,7 @@ pub(super) fn decode_events(stream: &[u8], mut clock: u64, into: &mut Vec<Event>
 }
 
 impl EventFields<'_, '_> {
-    /// Events 1 to 21: all have a clock, and all but the first four an object.
+    /// Events 1 to 20: all have a clock, and all but the first four an object.
     fn synchronisation(&mut self, code: u8) -> Result<Event, Problem> {
         let clock = self.clock()?;
         Ok(match code {
@@ -128,7 +125,6 @@ impl EventFields<'_, '_> {
             18 => Event::BarrierWait { clock, object, participants: self.number()?, generation: self.number()? },
             19 => Event::FutexWait { clock, object, wake: self.wake()?, outcome: self.choice(&FUTEX_OUTCOMES)? },
             20 => Event::FutexWake { clock, object, woken: self.number()? },
-            21 => Event::SpinWait { clock, object, wake: None, iterations: self.number()?, lends: LENDS_ALL },
             _ => return Err(Problem::UnknownEvent(code)),
         })
     }
@@ -163,20 +159,19 @@ impl EventFields<'_, '_> {
                 clock: self.clock()?,
                 object: self.number()?,
                 kind: self.choice(&SPIN_RELEASES)?,
-                after: self.wake()?,
                 lock: self.number()?,
             },
             41 => Event::Turn { clock: self.clock()?, estimate: self.number()? },
             42 => Event::Supply { clock: self.clock()?, object: self.number()? },
             43 => Event::Consume { clock: self.clock()?, object: self.number()?, supply: self.wake()? },
             39 => Event::Polling { instructions: self.number()? },
-            38 | 40 => Event::SpinWait {
-                clock: self.clock()?,
-                object: self.number()?,
-                wake: self.wake()?,
-                iterations: self.number()?,
-                lends: if code == 40 { self.number()? } else { LENDS_ALL },
-            },
+            40 => {
+                let (clock, object, wake, lends) = (self.clock()?, self.number()?, self.wake()?, self.number()?);
+                match wake {
+                    Some(wake) => Event::SpinWait { clock, object, wake, lends },
+                    None => Event::LockRead { clock, object, lends },
+                }
+            }
             36 => Event::CallBegin,
             37 => Event::CallEnd,
             _ => return Err(Problem::UnknownEvent(code)),
@@ -266,17 +261,12 @@ impl EventEncoder {
                 self.stream.push(outcome as u8);
             }
             E::FutexWake { clock, object, woken } => self.clocked(20, clock, [object, woken]),
-            E::SpinWait { clock, object, wake, iterations, lends: LENDS_ALL } => {
-                self.clocked(38, clock, [object, Self::wake(wake), iterations]);
-            }
-            E::SpinWait { clock, object, wake, iterations, lends } => {
-                self.clocked(40, clock, [object, Self::wake(wake), iterations, lends]);
-            }
-            E::LockRead { clock, object, lends } => self.clocked(40, clock, [object, 0, 0, lends]),
-            E::SpinRelease { clock, object, kind, after, lock } => {
+            E::SpinWait { clock, object, wake, lends } => self.clocked(40, clock, [object, wake.0, lends]),
+            E::LockRead { clock, object, lends } => self.clocked(40, clock, [object, 0, lends]),
+            E::SpinRelease { clock, object, kind, lock } => {
                 self.clocked(35, clock, [object]);
                 self.stream.push(kind as u8);
-                self.numbers([Self::wake(after), lock]);
+                self.numbers([lock]);
             }
             _ => self.encode_other(event),
         }
@@ -356,7 +346,7 @@ mod tests {
 
     #[test]
     fn types_and_choices_that_do_not_exist_are_refused() {
-        for code in (0..=u8::MAX).filter(|code| !(1..=41).contains(code)) {
+        for code in (0..=u8::MAX).filter(|code| !(1..=41).contains(code) || [21, 38].contains(code)) {
             assert_eq!(decoded(&[code, 0, 0, 0, 0]), Err(Problem::UnknownEvent(code)));
         }
         let (no_roi, no_outcome, no_call) = ([26, 0], [19, 0, 1, 0, 4], [32, 0, 5, 0, 0]);

@@ -6,15 +6,10 @@ use xxhash_rust::xxh64::{Xxh64, xxh64};
 use super::error::Problem;
 
 /// The format version that is written.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
-/// The oldest one that is read. In it waiting loops do not name the stores that ended them, and nothing says in which
-/// order threads wrote.
-pub const VERSION_OLDEST: u16 = 1;
-
-/// That of records with values before [`VERSION`], the first to have [`Event::Order`](super::event::Event::Order)
-/// events.
-pub const VERSION_WITH_ORDER: u16 = 2;
+/// The oldest one that is read, and the first in which the turns of all threads are one order.
+pub const VERSION_OLDEST: u16 = 5;
 
 /// What every frame begins with.
 pub const MAGIC: [u8; 4] = *b"FPFR";
@@ -101,8 +96,11 @@ impl FrameHeader {
             return Err(Problem::Damaged("its magic is not `FPFR`"));
         }
         let version = u16::from_le_bytes([bytes[4], bytes[5]]);
-        if !(VERSION_OLDEST..=VERSION).contains(&version) {
-            return Err(Problem::UnknownVersion { found: version });
+        if version < VERSION_OLDEST {
+            return Err(Problem::OldVersion { found: version });
+        }
+        if version > VERSION {
+            return Err(Problem::LaterVersion { found: version });
         }
         let kind = match bytes[6] {
             1 => FrameKind::Info,

@@ -82,18 +82,6 @@ impl Info {
         }
     }
 
-    /// Whether the record says in which order threads wrote what others read or wrote.
-    #[must_use]
-    pub fn has_order(&self) -> bool {
-        self.options.values && self.format_version >= u32::from(super::frame::VERSION_WITH_ORDER)
-    }
-
-    /// Whether waiting loops name the stores that ended them, and what else polls is counted.
-    #[must_use]
-    pub fn names_spin_waits(&self) -> bool {
-        self.format_version > u32::from(super::frame::VERSION_WITH_ORDER)
-    }
-
     pub(super) fn encode(&self) -> Result<Vec<u8>, Problem> {
         serde_json::to_vec(self).map_err(|error| Problem::Json(error.to_string()))
     }

@@ -28,16 +28,13 @@ mod text;
 mod trace;
 mod values;
 mod varint;
-mod word_uses;
 mod writer;
 
 pub use address_ranges::{AddressRange, AddressRanges};
 pub use code::{Block, Marker, Program, Slot, SlotKind};
 pub use error::{FramePlace, Problem, RecordError};
-pub use event::{
-    Clock, Event, FutexOutcome, LENDS_ALL, MappingKind, PersistCall, Protection, SpinReleaseKind, ThreadId,
-};
-pub use frame::{Codec, MAGIC as RECORD_MAGIC, VERSION, VERSION_OLDEST, VERSION_WITH_ORDER};
+pub use event::{Clock, Event, FutexOutcome, MappingKind, PersistCall, Protection, SpinReleaseKind, ThreadId};
+pub use frame::{Codec, MAGIC as RECORD_MAGIC, VERSION, VERSION_OLDEST};
 pub use info::{ISA_AARCH64, ISA_X86_64, Info, RecordingOptions};
 pub use memory_map::{LoadedModule, Mapping, MemoryMap};
 pub use pm_selector::{PmSelector, SelectorError};
@@ -47,5 +44,4 @@ pub use summary::{EndedSummary, Noted, NotedBy, Summary, ThreadSummary};
 pub use text::{Text, escaped};
 pub use trace::Frame;
 pub use values::WrittenValue;
-pub use word_uses::StoreMakers;
 pub use writer::{BlockBuilder, Writer, WriterOptions};

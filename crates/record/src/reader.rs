@@ -16,7 +16,6 @@ use super::scan::{Scan, ScanEnd, TraceFrame, scan};
 use super::source::Source;
 use super::trace::{Frame, Predictors, TraceDecoder};
 use super::varint::PADDING;
-use super::word_uses::StoreMakers;
 
 /// What to do with a record whose recording was cut off, so that nobody sealed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,9 +98,7 @@ impl Record {
             orders.clear();
         }
         let (ended, problem) = match (end, seal) {
-            (ScanEnd::Sealed, Some(seal)) => {
-                (Ended::Sealed { how: seal.ended, lost: seal.lost }, None)
-            }
+            (ScanEnd::Sealed, Some(seal)) => (Ended::Sealed { how: seal.ended, lost: seal.lost }, None),
             (ScanEnd::Sealed, None) => unreachable!("a walk ends sealed at a seal only"),
             (ScanEnd::Cut { whole_frames, incomplete }, _) => (Ended::Cut { whole_frames, incomplete }, None),
             (ScanEnd::Refused(problem), _) => (Ended::Cut { whole_frames: frames, incomplete: None }, Some(problem)),
@@ -202,15 +199,6 @@ impl Record {
         self.overview().map(|overview| &overview.memory_map)
     }
 
-    /// Which threads make the stores to polled words, if threads wait for some while they hold a lock. The first call
-    /// reads all events of the record; the answer is kept.
-    ///
-    /// # Errors
-    /// If a frame cannot be read.
-    pub fn store_makers(&self) -> Result<StoreMakers, RecordError> {
-        self.overview().map(|overview| overview.store_makers.clone())
-    }
-
     fn overview(&self) -> Result<&Overview, RecordError> {
         self.contents.overview.get_or_init(|| Overview::read(self)).as_ref().map_err(Clone::clone)
     }
@@ -257,10 +245,8 @@ impl Record {
             let changed = changes.apply(self.program(), into);
             return changed.map_err(|problem| self.refuse(Some(order.place), problem));
         }
-        if self.info().names_spin_waits() {
-            let completed = self.overview()?.complete(self.program(), thread, number, into);
-            completed.map_err(|problem| self.refuse(Some(frame.place), problem))?;
-        }
+        let completed = self.overview()?.complete(self.program(), thread, number, into);
+        completed.map_err(|problem| self.refuse(Some(frame.place), problem))?;
         Ok(())
     }
 

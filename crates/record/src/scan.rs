@@ -86,7 +86,8 @@ impl Walker<'_> {
         let mut payload = Vec::new();
         while place.offset < frames_end && scan.seal.is_none() {
             let frame = self.read_frame(place.offset, frames_end, &mut payload);
-            let Some(header) = frame.map_err(|problem| self.refuse(Some(place), problem))? else {
+            let of_frame = |problem: &Problem| (place.number > 0 || !problem.is_of_all_frames()).then_some(place);
+            let Some(header) = frame.map_err(|problem| self.refuse(of_frame(&problem), problem))? else {
                 if footer.is_some() {
                     return Err(self.refuse(Some(place), Problem::Damaged("it runs into the end of the record")));
                 }

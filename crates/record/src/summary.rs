@@ -143,8 +143,7 @@ impl Summary {
             frames: record.frames(),
             blocks: record.program().blocks.len() as u64 - 1,
             instructions,
-            polling_share: (instructions > 0 && record.info().names_spin_waits())
-                .then(|| counts.polling as f64 / instructions as f64),
+            polling_share: (instructions > 0).then(|| counts.polling as f64 / instructions as f64),
             threads: counts.threads,
             persist_instructions,
             regions_of_interest,
@@ -159,11 +158,7 @@ impl Summary {
 impl EndedSummary {
     fn of(ended: &Ended) -> Self {
         match ended {
-            Ended::Sealed { how, lost } => Self {
-                is_sealed: true,
-                how: how.clone(),
-                threads_cut_short: *lost,
-            },
+            Ended::Sealed { how, lost } => Self { is_sealed: true, how: how.clone(), threads_cut_short: *lost },
             Ended::Cut { whole_frames, incomplete } => {
                 let rest = incomplete.map_or(String::new(), |frame| {
                     format!("; frame {} at offset {} is incomplete", frame.number, frame.offset)

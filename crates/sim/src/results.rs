@@ -31,10 +31,8 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("reliable".into(), json!(outcome.unreliable_because.is_empty()));
     entry.insert("unreliable_because".into(), json!(outcome.unreliable_because));
     entry.insert("forced_waits".into(), json!(outcome.forced_waits));
-    let polling_share = outcome
-        .polling_instructions
-        .filter(|_| outcome.instructions > 0)
-        .map(|polling| polling as f64 / outcome.instructions as f64);
+    let polling_share =
+        (outcome.instructions > 0).then(|| outcome.polling_instructions as f64 / outcome.instructions as f64);
     entry.insert("polling_share".into(), json!(polling_share));
     entry.insert("host_seconds".into(), json!(host_seconds));
     entry.insert("mips".into(), json!(mips));

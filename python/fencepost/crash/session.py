@@ -215,13 +215,6 @@ def _warnings(request: Request, known: dict[str, Any], provenance: dict[str, Any
     ended = str(provenance["ended"] or "exit")
     if not ended.startswith("exit"):
         yield f"the program ended by {ended}: only what it did until then is explored"
-    if known["threads"] > 1 and not known["is_order_known"]:
-        yield (
-            "threads of this program tell each other something through memory alone (a spin loop, "
-            "or locked instructions on one word), and the order of that is not in this record, "
-            "which an older recorder made: it may be replayed in another one, so false alarms and "
-            "missed states are possible"
-        )
     if request.machine["core"].get("flush_acknowledged_by") == "memory_bus":
         yield (
             f"{request.machine_name} acknowledges flushes on the memory bus, before they are "

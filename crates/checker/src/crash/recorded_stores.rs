@@ -1,7 +1,6 @@
 //! What the threads of a record did to persistent memory, in program order: stores with their bytes, flushes, fences.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use fencepost_isa::micro_op::{Awaited, DecodedBlock, MicroOp, Operation};
 use fencepost_record::{AddressRanges, Event, Frame, PersistCall, RecordError, ThreadId};
@@ -128,9 +127,6 @@ pub struct RecordedStores {
     pub stores: Vec<RecordedStore>,
     /// In the order of threads, each thread's in order.
     pub foreign: Vec<ForeignBytes>,
-    /// Whether nothing shows that threads told each other something through memory alone, the order of which no record
-    /// has: a spin loop, or a word that several threads access by locked instructions outside the C library.
-    pub is_order_known: bool,
     /// Where acts come from.
     pub sites: Sites,
     values: Vec<u8>,
@@ -150,11 +146,6 @@ impl RecordedStores {
         let blocks = program.blocks().iter().enumerate();
         let relevant = blocks.map(|(id, block)| RelevantOperation::of_block(program, id as u32, block)).collect();
         let ends = (0..program.blocks().len() as u32).map(|id| BlockEnd::of_block(program, id)).collect();
-        let is_order_known = true;
-        let found = RecordedStores { is_order_known, ..RecordedStores::default() };
-        let values_of_frame = HashMap::new();
-        let (c_library, atomic_words) = (c_library(program)?, HashMap::new());
-        let has_order = program.record().info().has_order();
         let mut walk = Walk {
             program,
             persistent,
@@ -162,11 +153,8 @@ impl RecordedStores {
             relevant,
             ends,
             stack: CallStack::default(),
-            found,
-            values_of_frame,
-            c_library,
-            atomic_words,
-            has_order,
+            found: RecordedStores::default(),
+            values_of_frame: HashMap::new(),
         };
         for thread in 0..program.record().threads() {
             walk.thread(thread as u32)?;
@@ -203,16 +191,6 @@ impl RecordedStores {
 /// The lines (virtual address / 64) that these bytes lie in.
 pub fn lines_of(address: u64, size: u64) -> std::ops::RangeInclusive<u64> {
     address / LINE as u64..=address.saturating_add(size.max(1) - 1) / LINE as u64
-}
-
-/// Where the code of the C library and of its loader lies.
-fn c_library(program: &Program) -> Result<Vec<Range<u64>>, RecordError> {
-    let map = program.record().memory_map()?;
-    let of_c = map.mappings().iter().filter(|mapping| {
-        let name = mapping.name.rsplit('/').next().unwrap_or_default();
-        ["libc.so", "libc-", "libpthread", "ld-"].iter().any(|start| name.starts_with(start))
-    });
-    Ok(of_c.map(|mapping| mapping.range.start..mapping.range.end).collect())
 }
 
 /// A micro-operation of a block that concerns durability.
@@ -256,12 +234,6 @@ struct Walk<'a> {
     found: RecordedStores,
     /// The frame's values: by slot index, where their bytes begin in `found.values`.
     values_of_frame: HashMap<u32, usize>,
-    /// Where the C library's code lies: what it locks is its own, or has an event.
-    c_library: Vec<Range<u64>>,
-    /// Words that locked instructions access, with the first thread that did.
-    atomic_words: HashMap<u64, u32>,
-    /// Whether the record says what threads saw of each other's writes.
-    has_order: bool,
 }
 
 impl Walk<'_> {
@@ -322,7 +294,6 @@ impl Walk<'_> {
                 }
                 self.note_call(thread, before);
             }
-            Event::SpinWait { .. } | Event::LockRead { .. } => self.found.is_order_known &= self.has_order,
             _ => {
                 if let Meaning::Synchronisation { access: Access::Atomic(object), .. } = meaning(event) {
                     self.store(thread, 0, object, 4, None, false);
@@ -380,7 +351,6 @@ impl Walk<'_> {
                         self.store(thread, instruction, address(), micro_op.size.into(), value, is_non_temporal);
                     }
                     if let Operation::Atomic(fence) = operation {
-                        self.note_atomic(thread, instruction, address());
                         if fence.awaits() == Awaited::Completion {
                             self.act(thread, Act::Fence { operation }, instruction);
                         }
@@ -428,59 +398,8 @@ impl Walk<'_> {
         }
     }
 
-    fn note_atomic(&mut self, thread: u32, instruction: u64, address: u64) {
-        if !self.has_order
-            && self.found.is_order_known
-            && !self.c_library.iter().any(|code| code.contains(&instruction))
-        {
-            self.found.is_order_known = *self.atomic_words.entry(address).or_insert(thread) == thread;
-        }
-    }
-
     fn act(&mut self, thread: u32, act: Act, instruction: u64) {
         let site = self.found.sites.number(instruction, &mut self.stack);
         self.found.threads[thread as usize].push(PlacedAct { act, site });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use fencepost_record::{
-        BlockBuilder, Bytes, Clock, CutPolicy, Info, Record, RecordingOptions, SlotKind, VERSION, VERSION_WITH_ORDER,
-        Writer, WriterOptions,
-    };
-
-    use super::*;
-
-    /// Two threads; the second one spins.
-    fn spins(version: u16) -> Program {
-        let options = RecordingOptions { values: true, ..RecordingOptions::default() };
-        let info = Info { format_version: version.into(), options, ..Info::default() };
-        let mut writer = Writer::new(Vec::new(), &info, WriterOptions::default()).expect("a vector takes everything");
-        let store = BlockBuilder::at(0x1000).instruction(&[0x48, 0x89, 0x08], &[(SlotKind::Store, 8)]);
-        let store = writer.add_block(store.build()).expect("it is sound");
-        for thread in 0..2 {
-            let clock = writer.tick();
-            writer
-                .event(ThreadId(thread), &Event::ThreadStart { clock, kernel_tid: 0, stack_low: 0, stack_high: 0 })
-                .expect("a vector takes everything");
-            writer.execute(ThreadId(thread), store, &[0x5000]).expect("a vector takes everything");
-        }
-        let spin = Event::SpinWait { clock: Clock(2), object: 0x5000, wake: None, iterations: 9, lends: 0 };
-        writer.event(ThreadId(1), &spin).expect("a vector takes everything");
-        let file = writer.seal("exit 0").expect("a vector takes everything");
-        let record = Record::open(Arc::new(Bytes::new("spins", file)), CutPolicy::Refuse);
-        record.and_then(Program::new).expect("it is sound")
-    }
-
-    #[test]
-    fn the_order_behind_a_spin_loop_is_known_of_records_that_have_it() {
-        for (version, is_known) in [(1, false), (VERSION_WITH_ORDER, true), (VERSION, true)] {
-            let recorded = RecordedStores::read(&spins(version), &AddressRanges::default(), PointOfCoherence::Volatile)
-                .expect("it can be read");
-            assert_eq!(recorded.is_order_known, is_known, "version {version}");
-        }
     }
 }

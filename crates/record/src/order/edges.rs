@@ -403,7 +403,7 @@ impl<'a> Edges<'a> {
         for (word, at) in wanted {
             let store = &self.stores[&word][at];
             let kind = if store.change.is_some() { SpinReleaseKind::Update } else { SpinReleaseKind::Store };
-            let event = Event::SpinRelease { clock: store.clock, object: store.address, kind, after: None, lock: 0 };
+            let event = Event::SpinRelease { clock: store.clock, object: store.address, kind, lock: 0 };
             threads[store.thread].changes.push((store.step, Change::Insert(event)));
         }
         Changes::new(threads)
@@ -420,8 +420,7 @@ impl<'a> Edges<'a> {
         let event = Event::SpinWait {
             clock: store.clock,
             object: read.word * WORD_BYTES,
-            wake: Some(store.clock),
-            iterations: 0,
+            wake: store.clock,
             lends: lends.count() as u64,
         };
         // An atomic update happens, and then waits for those that it is to come behind.
@@ -438,7 +437,7 @@ impl<'a> Edges<'a> {
                 let object = take.address;
                 let uses = [(Some(take), SpinReleaseKind::TakesLock), (give, SpinReleaseKind::GivesLock)];
                 for (store, kind) in uses.into_iter().filter_map(|(store, kind)| Some((store?, kind))) {
-                    let event = Event::SpinRelease { clock: store.clock, object, kind, after: None, lock: object };
+                    let event = Event::SpinRelease { clock: store.clock, object, kind, lock: object };
                     threads[store.thread].changes.push((store.step, Change::Insert(event)));
                 }
                 let to = give.map_or(u64::MAX, |give| give.number);
@@ -464,7 +463,7 @@ impl<'a> Edges<'a> {
                 ];
                 for (step, object, kind) in uses {
                     let clock = self.places.get(&(tenure.thread, step)).copied().unwrap_or_default();
-                    let event = Event::SpinRelease { clock, object, kind, after: None, lock };
+                    let event = Event::SpinRelease { clock, object, kind, lock };
                     threads[tenure.thread].changes.push((step, Change::Insert(event)));
                 }
             }

@@ -107,10 +107,10 @@ fn rounds_that_another_threads_store_ends_are_left_out_and_wait_for_it() {
     let waited: Vec<_> = events.iter().filter_map(waits).collect();
     let (_, events) = polled(stores).seen(FIRST);
     let release = |event: &Event| match *event {
-        Event::SpinRelease { clock, object, kind: SpinReleaseKind::Store, .. } => Some((object, Some(clock))),
+        Event::SpinRelease { clock, object, kind: SpinReleaseKind::Store, .. } => Some((object, clock)),
         _ => None,
     };
-    assert_eq!(waited, events.iter().filter_map(release).collect::<Vec<(u64, Option<Clock>)>>());
+    assert_eq!(waited, events.iter().filter_map(release).collect::<Vec<(u64, Clock)>>());
     assert_eq!(waited.len(), 1);
     assert_eq!(waited[0].0, WORD);
 }

@@ -129,14 +129,17 @@ fn what_is_no_record_says_so() {
 }
 
 #[test]
-fn a_newer_version_is_refused_by_its_number() {
-    let mut file = small_plan().write(true).0;
-    file[4] = 5;
-    let error = open(file, CutPolicy::Allow).err().unwrap();
-    assert_eq!(
-        error.to_string(),
-        "test.fencepost: frame 0 at offset 0: the record's format version is 5, and this program reads versions 1 to 4"
-    );
+fn another_version_is_refused_by_its_number() {
+    let error = |version| {
+        let mut file = small_plan().write(true).0;
+        file[4] = version;
+        open(file, CutPolicy::Allow).err().unwrap().to_string()
+    };
+    let later = "test.fencepost: the record's format version is 6, and this program reads version 5";
+    assert_eq!(error(6), later);
+    let older = "test.fencepost: the record's format version is 4, and this program reads version 5: record the program \
+                 again (fencepost record)";
+    assert_eq!(error(4), older);
 }
 
 #[test]

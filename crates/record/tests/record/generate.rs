@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fencepost_record::{
-    BlockBuilder, Bytes, Clock, Codec, CutPolicy, Event, Frame, FutexOutcome, Info, LENDS_ALL, MappingKind,
-    PersistCall, Program, Protection, Record, RecordError, SlotKind, ThreadId, Writer, WriterOptions,
+    BlockBuilder, Bytes, Clock, Codec, CutPolicy, Event, Frame, FutexOutcome, Info, MappingKind, PersistCall, Program,
+    Protection, Record, RecordError, SlotKind, ThreadId, Writer, WriterOptions,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -196,10 +196,8 @@ pub fn event(code: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
             Event::FutexWait { clock, object, wake, outcome }
         }
         20 => Event::FutexWake { clock, object, woken: c },
-        21 => {
-            let lends = if d % 3 == 0 { LENDS_ALL } else { d };
-            Event::SpinWait { clock, object, wake: (c % 2 == 1).then_some(Clock(c)), iterations: c, lends }
-        }
+        21 if c % 2 == 1 => Event::SpinWait { clock, object, wake: Clock(c), lends: d },
+        21 => Event::LockRead { clock, object, lends: d },
         22 => Event::SystemCall { number: a, result: b as i64 },
         23 => {
             use MappingKind::{Anonymous, Break, File, Special, Stack};

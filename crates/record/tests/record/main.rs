@@ -6,4 +6,3 @@ mod malformed;
 mod memory_map;
 mod round_trip;
 mod summary;
-mod word_uses;

@@ -27,7 +27,7 @@ fn sign(file: &mut [u8]) {
 
 /// Header and payload of one stored frame, signed.
 fn frame(kind: u8, thread: u32, sequence: u32, instructions: u64, position: u64, payload: &[u8]) -> Vec<u8> {
-    let mut frame = b"FPFR\x01\x00".to_vec();
+    let mut frame = b"FPFR\x05\x00".to_vec();
     frame.extend([kind, 0]);
     frame.extend(thread.to_le_bytes());
     frame.extend(sequence.to_le_bytes());
@@ -42,7 +42,7 @@ fn frame(kind: u8, thread: u32, sequence: u32, instructions: u64, position: u64,
 }
 
 fn info() -> Vec<u8> {
-    let info = br#"{"format_version":1,"isa":"x86-64","recorder":"r","engine":"e","program":"p","arguments":[],
+    let info = br#"{"format_version":5,"isa":"x86-64","recorder":"r","engine":"e","program":"p","arguments":[],
         "page_size":4096,"line_size":64,"options":{"values":false,"pm":null,"roi":null},"later":"ignored"}"#;
     frame(1, 0, 0, 0, 0, info)
 }

@@ -79,10 +79,7 @@ pub fn meaning(event: &Event) -> Meaning {
         | Event::BarrierWait { object, .. } => synchronisation(Access::Atomic(object)),
         Event::FutexWait { object, .. } | Event::FutexWake { object, .. } => synchronisation(Access::Read(object)),
         // What the program's own instructions do to the word follows in the record.
-        Event::SpinRelease {
-            kind: SpinReleaseKind::Store | SpinReleaseKind::Update | SpinReleaseKind::GivesLock,
-            ..
-        } => Meaning::Release,
+        Event::SpinRelease { kind, .. } if kind != SpinReleaseKind::TakesLock => Meaning::Release,
         Event::SpinWait { .. } | Event::LockRead { .. } | Event::SpinRelease { .. } => synchronisation(Access::None),
         Event::ThreadCreate { .. }
         | Event::ThreadExit { .. }
@@ -194,10 +191,6 @@ impl Core {
                         return Some(self.when_drained(Pause::Event));
                     }
                 }
-            }
-            // What it waited for comes next; which store it comes behind, others of these events say.
-            Event::SpinWait { .. } | Event::LockRead { .. } | Event::SpinRelease { .. } => {
-                env.persist.before_synchronisation(env.thread);
             }
             _ => return None,
         }

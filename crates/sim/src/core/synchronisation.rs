@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::passed_clocks::PassedClocks;
-use fencepost_record::{Clock, Event, FutexOutcome, StoreMakers, ThreadId};
+use fencepost_record::{Clock, Event, FutexOutcome, ThreadId};
 
 /// What became of an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,8 +33,6 @@ enum Wait {
     Barrier { object: u64, generation: u64 },
     /// For the end of a thread.
     Join { thread: ThreadId },
-    /// For another thread's store to a word.
-    Store { object: u64 },
     /// For the very store of another thread to a word.
     Word { store: Clock, object: u64 },
 }
@@ -81,15 +79,9 @@ pub struct Synchronisation {
     passed: FxHashSet<(ThreadId, u64)>,
     /// Threads that have begun to wait since it was looked at last whether they wait for each other.
     blocked_anew: Vec<ThreadId>,
-    makers: StoreMakers,
 }
 
 impl Synchronisation {
-    /// For a process whose threads make these stores.
-    pub fn new(makers: StoreMakers) -> Synchronisation {
-        Synchronisation { makers, ..Synchronisation::default() }
-    }
-
     /// `thread` has come to `event`.
     pub fn apply(&mut self, thread: ThreadId, event: &Event) -> Decision {
         let decision = self.decide(thread, event);
@@ -223,9 +215,9 @@ impl Synchronisation {
         self.blocked_anew.push(thread);
     }
 
-    /// Finds threads that wait for each other because one of them, while it waits at a word, has a lock that another
-    /// one needs first: recorded were both one after the other, so it cannot have come to the lock before. It gives the
-    /// lock back, and what it got since, until its wait is over.
+    /// Finds threads that wait for each other because one of them, while it waits until a lock is free, has another
+    /// lock that the first one's owner needs: recorded were both one after the other, so it cannot have come to its own
+    /// lock before. It gives that back, and what it got since, until its wait is over.
     fn untangle(&mut self, thread: ThreadId, mut decision: Decision) -> Decision {
         while let Some(blocked) = self.blocked_anew.pop() {
             if let Some((holder, lock)) = self.lock_in_circle(blocked) {
@@ -243,7 +235,7 @@ impl Synchronisation {
         decision
     }
 
-    /// A lock of a thread that waits at a word, among the threads that wait for each other with `first`.
+    /// A lock of a thread that waits until another one is free, among the threads that wait for each other with `first`.
     fn lock_in_circle(&self, first: ThreadId) -> Option<(ThreadId, u64)> {
         let mut waiting = first;
         let mut found = None;
@@ -251,13 +243,12 @@ impl Synchronisation {
             let (_, wait) = self.waits.get(&waiting)?;
             let (next, lock) = match *wait {
                 Wait::Lock { object, .. } | Wait::Free { object } => (self.locks.get(&object)?.writer?, Some(object)),
-                Wait::Word { store, .. } => (*self.makers.get(&store)?, None),
                 Wait::Join { thread } => (thread, None),
-                Wait::Wake { .. } | Wait::Barrier { .. } | Wait::Store { .. } => return None,
+                Wait::Wake { .. } | Wait::Barrier { .. } | Wait::Word { .. } => return None,
             };
-            let waits_at_word = |(_, wait): &(Clock, Wait)| matches!(wait, Wait::Word { .. } | Wait::Free { .. });
+            let only_reads = |(_, wait): &(Clock, Wait)| matches!(wait, Wait::Free { .. });
             if let Some(lock) = lock
-                && self.waits.get(&next).is_some_and(waits_at_word)
+                && self.waits.get(&next).is_some_and(only_reads)
             {
                 found = found.or(Some((next, lock)));
             }
@@ -286,16 +277,6 @@ impl Synchronisation {
             self.release(thread, lock, &mut decision);
         }
         self.untangle(thread, decision)
-    }
-
-    /// `thread` waits until another one stores to the word at `object`.
-    pub fn wait_for_store(&mut self, thread: ThreadId, clock: Clock, object: u64) {
-        self.waits.insert(thread, (clock, Wait::Store { object }));
-    }
-
-    /// The awaited store has happened.
-    pub fn store_seen(&mut self, thread: ThreadId) {
-        self.waits.remove(&thread);
     }
 
     /// Ends the wait whose event was recorded first, because no thread can go on: gives the thread. One that was to get
@@ -341,7 +322,6 @@ impl Synchronisation {
                     waiting.retain(|waiting| *waiting != thread);
                 }
             }
-            Wait::Store { .. } => {}
         }
         Some((waited, wait))
     }
@@ -375,7 +355,6 @@ impl Synchronisation {
                     format!("thread {thread} waits at the barrier {object:#x}, generation {generation}")
                 }
                 Wait::Join { thread: other } => format!("thread {thread} waits for thread {} to end", other.0),
-                Wait::Store { object } => format!("thread {thread} waits for a store to {object:#x}"),
             }
         };
         waits.into_iter().map(line).collect()

@@ -1,4 +1,4 @@
-//! Stores that other threads wait for: to words on which they spin, and in replays that keep the order of writes.
+//! Stores that other threads wait for: to words at which they wait, and in replays that keep the order of writes.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,8 @@ use fencepost_kernel::line::LINE_BYTES;
 /// The stores of a core that other threads wait for.
 #[derive(Clone, Default)]
 pub struct Watched {
-    /// Lines on which threads spin, one bit each, by [`watch_bit`].
-    pub filter: u64,
+    /// Lines with words at which threads wait, one bit each, by [`watch_bit`].
+    filter: u64,
     /// Stores to such lines that the host has not dealt with.
     pub stores: Vec<WatchedStore>,
     /// Writes that others wait for, each with the number of entries that the store queue had been given by then.
@@ -24,7 +24,7 @@ impl Watched {
     }
 }
 
-/// A store to a line on which threads spin.
+/// A store to a line with a word at which threads wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchedStore {
     /// Physical address.
@@ -36,7 +36,7 @@ pub struct WatchedStore {
 }
 
 /// The bit of a line in the filters of watched words: by the low six bits of its number.
-pub fn watch_bit(word: u64) -> u64 {
+fn watch_bit(word: u64) -> u64 {
     1 << ((word / 64) & 63)
 }
 
@@ -46,7 +46,7 @@ impl Core {
         self.watched.filter |= watch_bit(word);
     }
 
-    /// Notes a store that may be to a word on which threads spin.
+    /// Notes a store that may be to a word at which threads wait.
     #[inline]
     pub(super) fn watch(&mut self, address: u64, size: u16, cycle: u64) {
         if self.watched.filter == 0 {

@@ -20,7 +20,6 @@ pub mod sample_plan;
 mod sampling;
 mod scheduler;
 mod socket;
-mod spin;
 #[cfg(test)]
 mod tests;
 mod thread_placement;
@@ -313,8 +312,7 @@ impl Component for Host {
             "threads".into(),
             StatsNode::group([
                 ("count", StatsNode::Level(self.process.threads.len() as u64)),
-                ("forced_waits", StatsNode::Counter(self.process.waits.forced)),
-                ("unnamed_waits", StatsNode::Counter(self.process.waits.unnamed)),
+                ("forced_waits", StatsNode::Counter(self.process.forced_waits)),
             ]),
         ));
         let by_node = self.process.table.nodes().map(|(node, pages)| (node.name.clone(), StatsNode::Level(pages)));

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::recorded_order::RecordedOrder;
 use super::regions::Regions;
 use super::scheduler::ThreadState;
-use super::spin::SpinWatch;
 use super::waiting_frames::WaitingFrames;
 use super::{Host, Workload};
 use crate::address_space::page_table::PageTable;
@@ -17,7 +16,7 @@ use fencepost_isa::micro_op::{DecodedBlock, Operation};
 use fencepost_kernel::Context;
 use fencepost_kernel::line::LineAddress;
 use fencepost_kernel::time::Time;
-use fencepost_record::{StoreMakers, ThreadId};
+use fencepost_record::ThreadId;
 
 /// A process: all that would be the same on other cores and caches.
 #[derive(Clone)]
@@ -38,24 +37,13 @@ pub(super) struct Process {
     first_unstarted: usize,
     pub waiting_frames: WaitingFrames,
     pub synchronisation: Synchronisation,
-    pub spins: SpinWatch,
     /// Set if synchronisation keeps its recorded order.
     pub recorded_order: Option<Box<RecordedOrder>>,
     /// Set if threads wait for the writes of others that the record says they saw.
     pub write_order: Option<Box<WriteOrder>>,
     pub regions: Regions,
-    pub waits: WaitCounts,
-    /// Whether the record can name the store that ended a wait at a polled word.
-    pub names_spin_waits: bool,
-}
-
-/// Waits that the record does not explain.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct WaitCounts {
-    /// Ended because nothing else could go on.
-    pub forced: u64,
-    /// At a polled word, for a store that the record does not name.
-    pub unnamed: u64,
+    /// Waits that were ended because nothing else could go on.
+    pub forced_waits: u64,
 }
 
 impl Process {
@@ -64,10 +52,6 @@ impl Process {
         let info = workload.record.info();
         let has_markers = |block: &DecodedBlock| block.micro_ops.iter().any(|op| op.operation == Operation::RoiMarker);
         let has_regions = info.options.roi.is_some() || workload.blocks.iter().any(has_markers);
-        let names_spin_waits = info.names_spin_waits();
-        // A record that cannot be read ends the simulation with its first frame.
-        let makers =
-            if names_spin_waits { workload.record.store_makers().unwrap_or_default() } else { StoreMakers::default() };
         let thread = |thread: usize| Thread::new(workload.record.reader(ThreadId(thread as u32)));
         let mut threads: Vec<_> = (0..workload.record.threads()).map(thread).collect();
         for (thread, &limit) in threads.iter_mut().zip(&workload.limits) {
@@ -84,13 +68,11 @@ impl Process {
             first_unstarted: 0,
             waiting_frames: WaitingFrames::new(threads.len()),
             threads,
-            synchronisation: Synchronisation::new(makers),
-            spins: SpinWatch::default(),
+            synchronisation: Synchronisation::default(),
             recorded_order: None,
             write_order: None,
             regions: Regions::new(has_regions),
-            waits: WaitCounts::default(),
-            names_spin_waits,
+            forced_waits: 0,
         }
     }
 
@@ -129,18 +111,17 @@ impl Host {
         }
         self.end_blocked_at_their_limits(cycle);
         if self.force_order(cycle, context) || self.force_write_order(cycle, context) {
-            self.process.waits.forced += u64::from(!self.limits.is_limited);
+            self.process.forced_waits += u64::from(!self.limits.is_limited);
             return true;
         }
         let forced = self.process.synchronisation.force().map(|thread| thread.0 as usize);
         let Some(thread) = forced.or_else(|| self.process.next_unstarted()) else { return false };
-        self.process.spins.give_up(thread);
         if let Some(order) = &mut self.process.recorded_order {
             order.forced(thread);
         }
         // Threads that stop at a position leave others waiting for what lies behind it; that says nothing about the
         // record.
-        self.process.waits.forced += u64::from(!self.limits.is_limited);
+        self.process.forced_waits += u64::from(!self.limits.is_limited);
         self.make_ready(thread, cycle, context);
         true
     }
@@ -155,7 +136,6 @@ impl Host {
             if matches!(state, ThreadState::Blocked | ThreadState::Unstarted) && thread.instructions >= thread.limit {
                 self.process.synchronisation.give_up(thread.id);
                 self.process.end_thread(index);
-                self.process.spins.give_up(index);
                 self.note_wait_over(index, cycle);
             }
         }
@@ -183,23 +163,12 @@ impl Host {
 
     /// Waits that were ended because nothing else could go on.
     pub fn forced_waits(&self) -> u64 {
-        self.process.waits.forced
+        self.process.forced_waits
     }
 
-    /// Whether the record can name the store that ended a wait at a polled word.
-    pub fn names_spin_waits(&self) -> bool {
-        self.process.names_spin_waits
-    }
-
-    /// Instructions in loops that read the same addresses again and again but were not recognised as waits; none where
-    /// the record does not tell.
-    pub fn polling_instructions(&self) -> Option<u64> {
-        self.names_spin_waits().then(|| self.process.threads.iter().map(|thread| thread.polling).sum())
-    }
-
-    /// Waits at a polled word for a store that the record does not name.
-    pub fn unnamed_waits(&self) -> u64 {
-        self.process.waits.unnamed
+    /// Instructions in loops that read the same addresses again and again but were not recognised as waits.
+    pub fn polling_instructions(&self) -> u64 {
+        self.process.threads.iter().map(|thread| thread.polling).sum()
     }
 
     /// The memory that has run out, if the program touches more of it than the machine has.

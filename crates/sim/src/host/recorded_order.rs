@@ -85,12 +85,10 @@ fn begins_at_once(event: &Event) -> bool {
     matches!(event, E::SemaphoreWait { .. } | E::FutexWait { .. } | E::ThreadJoin { .. } | E::BarrierWait { .. } | E::Consume { .. })
 }
 
-/// The place of an event in the order: that of synchronisation in the process clock. Spin loops have none: the recorder
-/// cannot see when one ends.
+/// The place of an event in the order: that of synchronisation in the process clock.
 fn place_of(event: &Event) -> Option<Clock> {
-    match (meaning(event), event) {
-        (_, Event::SpinWait { .. } | Event::LockRead { .. } | Event::SpinRelease { .. }) => None,
-        (Meaning::Synchronisation { .. }, _) => event.clock(),
+    match meaning(event) {
+        Meaning::Synchronisation { .. } => event.clock(),
         _ => None,
     }
 }
@@ -106,7 +104,7 @@ impl Host {
         let mut places = Vec::new();
         record.visit_events(|_, event| places.extend(place_of(event)))?;
         self.process.recorded_order = Some(Box::new(RecordedOrder::new(places)));
-        if record.info().has_order() {
+        if record.info().options.values {
             self.process.write_order = Some(Box::default());
             let mut awaited = AwaitedWrites::of_record(record)?;
             for thread in &mut self.process.threads {

@@ -12,7 +12,7 @@ use crate::core::thread::{EventPhase, PendingRelease};
 use crate::core::watched::WatchedStore;
 use crate::core::write_order::Writes;
 use fencepost_kernel::Context;
-use fencepost_record::{Clock, Event, SpinReleaseKind, ThreadId};
+use fencepost_record::{Clock, Event, ThreadId};
 
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl Host {
     pub(super) fn handle_event(&mut self, core: usize, thread: usize, now: u64, context: &mut Context<'_>) {
         debug_assert_eq!(self.process.threads[thread].phase, EventPhase::Accessed, "the object is accessed before");
         let event = self.process.threads[thread].event().clone();
-        if matches!(event, Event::SpinRelease { kind: SpinReleaseKind::Count | SpinReleaseKind::TakesLock, .. }) {
+        if let Event::SpinRelease { .. } = event {
             self.socket.cores[core].expect_release(&mut self.process.threads[thread], &mut self.process.table);
         }
         let own = &mut self.process.threads[thread];
@@ -234,14 +234,9 @@ impl Host {
                 }
                 self.synchronise(thread, &event, now, context)
             }
-            Event::SpinWait { .. } => self.wait_for_store(thread, &event, now, context),
-            Event::LockRead { clock, object, lends } => {
-                let id = ThreadId(thread as u32);
-                let decision = self.process.synchronisation.wait_until_free(id, clock, object, lends);
-                self.wake_all(&decision.woken, now, context);
-                decision.proceeds
+            Event::SpinWait { .. } | Event::LockRead { .. } | Event::SpinRelease { .. } => {
+                self.wait_at_word(thread, &event, now, context)
             }
-            Event::SpinRelease { .. } => self.come_to_release(thread, &event, now, context),
             Event::Order { thread: of, writes: count } => self.wait_for_writes(thread, Writes { of, count }),
             _ => self.synchronise(thread, &event, now, context),
         };
@@ -284,7 +279,7 @@ impl Host {
         self.leave(core, cycle, context);
     }
 
-    /// Handles the stores of a core to words on which threads spin.
+    /// Handles the stores of a core to words at which threads wait.
     pub(super) fn notice_stores(&mut self, core: usize, thread: usize, context: &mut Context<'_>) {
         if self.socket.cores[core].watched.stores.is_empty() {
             return;
@@ -292,10 +287,6 @@ impl Host {
         let now = self.cycle(context.now());
         for store in std::mem::take(&mut self.socket.cores[core].watched.stores) {
             self.give_release(thread, &store, store.cycle.max(now), context);
-            for woken in self.process.spins.stored(thread, store.address, store.size) {
-                self.process.synchronisation.store_seen(ThreadId(woken as u32));
-                self.make_ready(woken, store.cycle.max(now), context);
-            }
         }
     }
 
@@ -309,48 +300,20 @@ impl Host {
         self.wake_all(&decision.woken, cycle, context);
     }
 
-    /// Handles a thread whose next store, to a polled word, may have to wait itself; says whether the thread goes on at
-    /// once.
-    fn come_to_release(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
-        let Event::SpinRelease { clock, object, kind, after, lock } = *event else {
-            unreachable!("the event is a release")
-        };
-        let id = ThreadId(thread as u32);
-        let decision = match (kind, after) {
-            _ if self.process.recorded_order.is_some() => return true,
-            (SpinReleaseKind::LeftOut, _) => self.process.synchronisation.stored(id, clock, None),
-            (SpinReleaseKind::TakesLock, _) => self.process.synchronisation.take_word(id, clock, lock),
-            (_, Some(after)) => self.process.synchronisation.wait_for_word(id, clock, object, after, 0),
-            (_, None) => return true,
+    /// Handles a thread that waits at a word: for a store of another thread, until a lock is free, or to get it. Says
+    /// whether it goes on at once.
+    fn wait_at_word(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
+        let (id, synchronisation) = (ThreadId(thread as u32), &mut self.process.synchronisation);
+        let decision = match *event {
+            Event::SpinWait { clock, object, wake, lends } => {
+                synchronisation.wait_for_word(id, clock, object, wake, lends)
+            }
+            Event::LockRead { clock, object, lends } => synchronisation.wait_until_free(id, clock, object, lends),
+            Event::SpinRelease { clock, lock, .. } => synchronisation.take_word(id, clock, lock),
+            _ => unreachable!("no other event waits at a word"),
         };
         self.wake_all(&decision.woken, now, context);
         decision.proceeds
-    }
-
-    /// Handles a thread that has polled a word; says whether it goes on at once.
-    fn wait_for_store(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
-        let Event::SpinWait { clock, object, wake, iterations, lends } = *event else {
-            unreachable!("the event is a wait")
-        };
-        if let Some(wake) = wake {
-            if self.process.recorded_order.is_some() {
-                return true;
-            }
-            let id = ThreadId(thread as u32);
-            let decision = self.process.synchronisation.wait_for_word(id, clock, object, wake, lends);
-            self.wake_all(&decision.woken, now, context);
-            return decision.proceeds;
-        }
-        self.process.waits.unnamed += u64::from(iterations > 0);
-        let word = (self.process.table.frame(object >> 12) << 12) | (object & 0xfff);
-        let proceeds = self.process.spins.arrive(thread, word);
-        for cpu in &mut self.socket.cores {
-            cpu.watched.filter |= self.process.spins.filter();
-        }
-        if !proceeds {
-            self.process.synchronisation.wait_for_store(ThreadId(thread as u32), clock, object);
-        }
-        proceeds
     }
 
     fn wake_all(&mut self, woken: &[ThreadId], cycle: u64, context: &mut Context<'_>) {

@@ -6,7 +6,7 @@
 //! interleaving can deadlock either.
 
 use fencepost_kernel::line::LINE_BYTES;
-use fencepost_record::{Clock, Event, FutexOutcome, ThreadId};
+use fencepost_record::{Clock, Event, FutexOutcome, SpinReleaseKind, ThreadId};
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::replay::simulation::{HostProgram, Options};
 
@@ -295,11 +295,16 @@ impl ProgramGenerator {
                 self.builder.event(thread, &Event::AttemptFailed { clock, object });
             }
             2 => {
-                // The record does not tell which store ended a spin loop; only the first wait at a word cannot be taken
-                // wrongly.
                 self.spins += 1;
                 let (clock, object) = (self.builder.tick(), self.object(27 + self.spins));
-                self.builder.event(thread, &Event::SpinWait { clock, object, wake: None, iterations: 10, lends: 0 });
+                let kind = SpinReleaseKind::Store;
+                self.builder.event(thread, &Event::SpinRelease { clock, object, kind, lock: 0 });
+                self.builder.one(thread, Instruction::Store, object);
+                let alive = self.threads_in(ThreadState::Alive);
+                for waiter in alive.into_iter().filter(|other| *other != thread) {
+                    let wait = Event::SpinWait { clock: self.builder.tick(), object, wake: clock, lends: 0 };
+                    self.builder.event(waiter, &wait);
+                }
             }
             3 => {
                 let block = self.block();

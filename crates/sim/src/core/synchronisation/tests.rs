@@ -122,17 +122,16 @@ fn where_nobody_can_go_on_the_wait_recorded_first_is_ended() {
 /// The store for which A waits, at a word, under locks.
 const S: Clock = Clock(9);
 
+/// A lock whose word A only reads.
+const READ: u64 = 9;
+
 fn waits(threads: &mut Synchronisation, lends: u64) -> Decision {
     threads.wait_for_word(A, Clock(3), 0x200, S, lends)
 }
 
-fn with_store_of_b() -> Synchronisation {
-    Synchronisation::new(StoreMakers::new([(S, B)].into_iter().collect()))
-}
-
 #[test]
 fn a_lock_that_is_kept_over_a_wait_goes_to_nobody_else() {
-    let mut threads = with_store_of_b();
+    let mut threads = Synchronisation::default();
     assert!(threads.apply(A, &lock(1)).proceeds);
     assert_eq!(waits(&mut threads, 0), Decision::default());
     assert!(!threads.apply(C, &lock(2)).proceeds);
@@ -142,7 +141,7 @@ fn a_lock_that_is_kept_over_a_wait_goes_to_nobody_else() {
 
 #[test]
 fn only_as_many_locks_are_lent_as_a_round_gives_back_the_last_first() {
-    let mut threads = with_store_of_b();
+    let mut threads = Synchronisation::default();
     for word in [7, 8] {
         assert!(threads.take_word(A, Clock(1), word).proceeds);
     }
@@ -155,14 +154,15 @@ fn only_as_many_locks_are_lent_as_a_round_gives_back_the_last_first() {
 }
 
 #[test]
-fn a_kept_lock_goes_to_the_thread_that_needs_it_before_it_makes_the_store() {
-    let mut threads = with_store_of_b();
+fn a_kept_lock_goes_to_the_thread_that_needs_it_before_it_frees_the_one_that_is_read() {
+    let mut threads = Synchronisation::default();
+    assert!(threads.take_word(B, Clock(1), READ).proceeds);
     assert!(threads.apply(A, &lock(1)).proceeds && threads.take_word(A, Clock(2), 7).proceeds);
-    assert!(!waits(&mut threads, 0).proceeds);
+    assert!(!threads.wait_until_free(A, Clock(3), READ, 0).proceeds);
     assert!(!threads.take_word(C, Clock(2), 7).proceeds);
     let lent = threads.apply(B, &lock(2));
     assert_eq!(lent, Decision { proceeds: true, woken: vec![C] }, "and what A got later, as it is not there yet");
-    assert!(threads.stored(B, S, None).woken.is_empty());
+    assert!(threads.stored(B, S, Some(READ)).woken.is_empty());
     assert!(threads.apply(B, &unlock(10)).woken.is_empty());
     assert_eq!(threads.stored(C, Clock(11), Some(7)).woken, [A]);
     assert!(!threads.apply(B, &lock(12)).proceeds, "A has both again");
@@ -170,10 +170,10 @@ fn a_kept_lock_goes_to_the_thread_that_needs_it_before_it_makes_the_store() {
 
 #[test]
 fn a_circle_may_go_through_threads_that_have_no_lock() {
-    let second = Clock(8);
-    let mut threads = Synchronisation::new(StoreMakers::new([(S, B), (second, C)].into_iter().collect()));
-    assert!(threads.apply(A, &lock(1)).proceeds && !waits(&mut threads, 0).proceeds);
-    assert!(!threads.apply(C, &lock(2)).proceeds, "B may still make its store");
-    let lent = threads.wait_for_word(B, Clock(4), 0x300, second, 0);
+    let mut threads = Synchronisation::default();
+    assert!(threads.take_word(B, Clock(1), READ).proceeds && threads.apply(A, &lock(1)).proceeds);
+    assert!(!threads.wait_until_free(A, Clock(3), READ, 0).proceeds);
+    assert!(!threads.apply(C, &lock(2)).proceeds, "B may still free its lock");
+    let lent = threads.apply(B, &Event::ThreadJoin { clock: Clock(4), thread: C });
     assert_eq!(lent, Decision { proceeds: false, woken: vec![C] });
 }

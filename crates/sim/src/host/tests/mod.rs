@@ -47,10 +47,6 @@ fn unlock(script: &mut Script, thread: u32, number: u64) {
     script.event(thread, |clock| Event::MutexUnlock { clock, object: object(number) });
 }
 
-fn spin(script: &mut Script, thread: u32, word: u64) {
-    script.event(thread, |clock| Event::SpinWait { clock, object: word, wake: None, iterations: 1000, lends: 0 });
-}
-
 /// A program whose first thread has created so many others.
 fn threads(others: u32) -> Script {
     let mut script = Script::default();

@@ -1,23 +1,39 @@
-//! 3xx: spin loops, which wait for another thread's store to the word they read.
+//! 3xx: threads that wait for another thread's store to a word, and locks that are words.
+
+use std::slice;
 
 use super::*;
 use fencepost_record::{FutexOutcome, SpinReleaseKind};
 
-/// A word at which threads spin.
+/// A word at which threads wait.
 const WORD: u64 = DRAM + 0x20_0040;
 
-/// A thread has waited at the word before: from now on it is watched.
-fn knows(script: &mut Script, thread: u32) {
-    spin(script, thread, WORD);
+/// A thread makes a store to a word at which others wait; gives the store's place in the process clock.
+fn makes(script: &mut Script, thread: u32, kind: SpinReleaseKind, lock: u64, store: &Instruction) -> Clock {
+    let clock = script.event(thread, |clock| Event::SpinRelease { clock, object: WORD, kind, lock });
+    script.run(thread, slice::from_ref(store));
+    clock
+}
+
+fn releases(script: &mut Script, thread: u32, kind: SpinReleaseKind, lock: u64) -> Clock {
+    makes(script, thread, kind, lock, &store_4(RBX, RCX, WORD))
+}
+
+fn stores(script: &mut Script, thread: u32) -> Clock {
+    releases(script, thread, SpinReleaseKind::Store, 0)
+}
+
+/// A thread has polled the word until that store.
+fn awaits(script: &mut Script, thread: u32, wake: Clock) {
+    script.event(thread, |clock| Event::SpinWait { clock, object: WORD, wake, lends: 0 });
 }
 
 #[test]
-fn h301_a_spinning_thread_goes_on_with_the_next_store_of_another() {
+fn h301_a_waiting_thread_goes_on_with_the_store_of_another() {
     let mut script = threads(1);
-    knows(&mut script, 0);
     is_busy(&mut script, 1, 1000);
-    script.run(1, &[store_4(RBX, RCX, WORD)]);
-    spin(&mut script, 0, WORD);
+    let store = stores(&mut script, 1);
+    awaits(&mut script, 0, store);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
     let read = bench.read_of(line(0));
@@ -26,16 +42,13 @@ fn h301_a_spinning_thread_goes_on_with_the_next_store_of_another() {
 }
 
 #[test]
-fn h302_threads_that_spin_at_one_word_do_not_end_each_other_s_waits() {
+fn h302_threads_that_wait_at_one_word_do_not_end_each_other_s_waits() {
     let mut script = threads(3);
-    for thread in 0..3 {
-        knows(&mut script, thread);
-    }
     is_busy(&mut script, 3, 3000);
-    script.run(3, &[store_4(RBX, RCX, WORD)]);
+    let store = stores(&mut script, 3);
     for thread in 0..3 {
         is_busy(&mut script, thread, 300 * thread as usize + 1);
-        spin(&mut script, thread, WORD);
+        awaits(&mut script, thread, store);
         reads(&mut script, thread, u64::from(thread));
     }
     let mut bench = on_cores(4, script);
@@ -48,15 +61,13 @@ fn h302_threads_that_spin_at_one_word_do_not_end_each_other_s_waits() {
 #[test]
 fn h303_it_goes_on_when_the_store_takes_effect_and_not_when_that_is_known() {
     let mut script = threads(1);
-    knows(&mut script, 0);
-    spin(&mut script, 0, WORD);
-    reads(&mut script, 0, 0);
     // The store commits late: it waits for a chain of divisions that the core computes in advance.
     let divide = Instruction { bytes: vec![0x48, 0xf7, 0xf6], slots: Vec::new(), values: Vec::new() };
     is_busy(&mut script, 1, 1000);
-    let mut late = repeated(15, &divide);
-    late.push(store_4(RBX, RAX, WORD));
-    script.run(1, &late);
+    script.run(1, &repeated(15, &divide));
+    let late = makes(&mut script, 1, SpinReleaseKind::Store, 0, &store_4(RBX, RAX, WORD));
+    awaits(&mut script, 0, late);
+    reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
     let read = bench.read_of(line(0));
     assert!(read > 1000 + 15 * 20, "{read}");
@@ -65,10 +76,9 @@ fn h303_it_goes_on_when_the_store_takes_effect_and_not_when_that_is_known() {
 #[test]
 fn h304_a_store_that_covers_the_word_ends_the_wait() {
     let mut script = threads(1);
-    knows(&mut script, 0);
     is_busy(&mut script, 1, 1000);
-    script.run(1, &[store(RBX, RCX, WORD - 4)]);
-    spin(&mut script, 0, WORD);
+    let covering = makes(&mut script, 1, SpinReleaseKind::Store, 0, &store(RBX, RCX, WORD - 4));
+    awaits(&mut script, 0, covering);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
     assert!(bench.read_of(line(0)) > 1000);
@@ -78,11 +88,15 @@ fn h304_a_store_that_covers_the_word_ends_the_wait() {
 #[test]
 fn h305_a_neighbour_s_store_ends_no_wait() {
     let mut script = threads(1);
-    knows(&mut script, 0);
+    // The store that is announced comes behind one to the same line.
+    let add = script.event(1, |clock| {
+        let kind = SpinReleaseKind::Update;
+        Event::SpinRelease { clock, object: WORD, kind, lock: 0 }
+    });
     script.run(1, &[store_4(RBX, RCX, WORD + 4)]);
     is_busy(&mut script, 1, 1000);
     script.run(1, &[locked_add(RBX, RCX, WORD)]);
-    spin(&mut script, 0, WORD);
+    awaits(&mut script, 0, add);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
     assert!(bench.read_of(line(0)) > 1000);
@@ -91,13 +105,12 @@ fn h305_a_neighbour_s_store_ends_no_wait() {
 #[test]
 fn h306_futex_operations_at_the_word_are_no_stores() {
     let mut script = threads(2);
-    knows(&mut script, 0);
     let wake = script.event(2, |clock| Event::FutexWake { clock, object: WORD, woken: 1 });
     let outcome = FutexOutcome::Woken;
     script.event(1, |clock| Event::FutexWait { clock, object: WORD, wake: Some(wake), outcome });
     is_busy(&mut script, 2, 1500);
-    script.run(2, &[store_4(RBX, RCX, WORD)]);
-    spin(&mut script, 0, WORD);
+    let store = stores(&mut script, 2);
+    awaits(&mut script, 0, store);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(3, script);
     assert!(bench.read_of(line(0)) > 1500);
@@ -106,10 +119,9 @@ fn h306_futex_operations_at_the_word_are_no_stores() {
 #[test]
 fn h307_a_store_while_warming_ends_a_wait_too() {
     let mut script = threads(1);
-    knows(&mut script, 0);
     is_busy(&mut script, 1, 1000);
-    script.run(1, &[store_4(RBX, RCX, WORD)]);
-    spin(&mut script, 0, WORD);
+    let store = stores(&mut script, 1);
+    awaits(&mut script, 0, store);
     script.run(0, &[marker(1)]);
     reads(&mut script, 0, 0);
     script.run(0, &[marker(2)]);
@@ -119,10 +131,9 @@ fn h307_a_store_while_warming_ends_a_wait_too() {
 }
 
 #[test]
-fn h308_a_spin_that_no_store_ends_ends_when_nothing_else_goes_on() {
+fn h308_a_wait_that_no_store_ends_ends_when_nothing_else_goes_on() {
     let mut script = threads(1);
-    knows(&mut script, 0);
-    spin(&mut script, 0, WORD);
+    awaits(&mut script, 0, Clock(1 << 20));
     reads(&mut script, 0, 0);
     is_busy(&mut script, 1, 500);
     let mut bench = on_cores(2, script);
@@ -134,7 +145,7 @@ fn h308_a_spin_that_no_store_ends_ends_when_nothing_else_goes_on() {
 fn h309_a_wait_reads_its_word_by_the_rounds_in_the_record_alone() {
     let waits = |rounds: u64| {
         let mut script = Script::default();
-        knows(&mut script, 0);
+        awaits(&mut script, 0, Clock(1 << 20));
         (0..rounds).for_each(|_| script.run(0, &[load(RAX, RBX, WORD)]));
         let mut bench = on_cores(1, script);
         let state = bench.state(0, WORD);
@@ -144,24 +155,12 @@ fn h309_a_wait_reads_its_word_by_the_rounds_in_the_record_alone() {
     assert_eq!(waits(1), (1, 0, Some(crate::cache::array::State::Exclusive)));
 }
 
-/// A thread stores to a word that others poll; gives the store's place in the process clock.
-fn releases(script: &mut Script, thread: u32, kind: SpinReleaseKind, lock: u64) -> Clock {
-    let clock = script.event(thread, |clock| Event::SpinRelease { clock, object: WORD, kind, after: None, lock });
-    script.run(thread, &[store_4(RBX, RCX, WORD)]);
-    clock
-}
-
-/// A thread has polled the word until that store.
-fn awaits(script: &mut Script, thread: u32, store: Clock) {
-    script.event(thread, |clock| Event::SpinWait { clock, object: WORD, wake: Some(store), iterations: 9, lends: 0 });
-}
-
 #[test]
-fn h310_a_wait_that_names_its_store_waits_for_that_one() {
+fn h310_a_wait_is_for_its_own_store() {
     let mut script = threads(1);
-    releases(&mut script, 1, SpinReleaseKind::Store, 0);
+    stores(&mut script, 1);
     is_busy(&mut script, 1, 1000);
-    let second = releases(&mut script, 1, SpinReleaseKind::Store, 0);
+    let second = stores(&mut script, 1);
     awaits(&mut script, 0, second);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
@@ -176,10 +175,10 @@ fn h311_who_waits_for_a_store_lets_its_maker_have_a_lock_before() {
     // The store is made under the lock that the waiting thread has taken.
     is_busy(&mut script, 1, 500);
     lock(&mut script, 1, 7);
-    let store = releases(&mut script, 1, SpinReleaseKind::Store, 0);
+    let wake = stores(&mut script, 1);
     unlock(&mut script, 1, 7);
     lock(&mut script, 0, 7);
-    awaits(&mut script, 0, store);
+    script.event(0, |clock| Event::SpinWait { clock, object: WORD, wake, lends: 1 });
     reads(&mut script, 0, 0);
     unlock(&mut script, 0, 7);
     let mut bench = on_cores(2, script);
@@ -193,8 +192,8 @@ fn goes_on_beside_a_wait_under_a_lock(lends: u64) -> (u64, u64) {
     let mut script = threads(2);
     lock(&mut script, 0, 7);
     is_busy(&mut script, 1, 1000);
-    let wake = Some(releases(&mut script, 1, SpinReleaseKind::Store, 0));
-    script.event(0, |clock| Event::SpinWait { clock, object: WORD, wake, iterations: 0, lends });
+    let wake = stores(&mut script, 1);
+    script.event(0, |clock| Event::SpinWait { clock, object: WORD, wake, lends });
     reads(&mut script, 0, 0);
     is_busy(&mut script, 0, 1000);
     unlock(&mut script, 0, 7);
@@ -240,29 +239,15 @@ fn h312_a_word_that_is_a_lock_goes_to_whoever_comes_first() {
     assert_eq!(bench.host().forced_waits(), 0);
 }
 
-#[test]
-fn h313_a_store_that_was_left_out_has_happened_where_it_stands() {
-    let mut script = threads(1);
-    is_busy(&mut script, 1, 700);
-    let kind = SpinReleaseKind::LeftOut;
-    let store = script.event(1, |clock| Event::SpinRelease { clock, object: WORD, kind, after: None, lock: 0 });
-    awaits(&mut script, 0, store);
-    reads(&mut script, 0, 0);
-    let mut bench = on_cores(2, script);
-    assert!(bench.read_of(line(0)) > 600);
-    assert_eq!(bench.host().forced_waits(), 0);
-}
-
-/// Thread 0 reads its line when it has looked at the lock, which thread 1 has from cycle `from` for 2000 cycles; the
-/// record says that it saw the lock given back.
+/// Thread 0 reads its line when it has looked at the lock, which thread 1 has from cycle `from` for 2000 cycles.
 fn reads_beside_a_holder(from: usize, look_at: usize) -> u64 {
     let mut script = threads(1);
     is_busy(&mut script, 1, from);
     releases(&mut script, 1, SpinReleaseKind::TakesLock, WORD);
     is_busy(&mut script, 1, 2000);
-    let given = releases(&mut script, 1, SpinReleaseKind::GivesLock, WORD);
+    releases(&mut script, 1, SpinReleaseKind::GivesLock, WORD);
     is_busy(&mut script, 0, look_at);
-    awaits(&mut script, 0, given);
+    script.event(0, |clock| Event::LockRead { clock, object: WORD, lends: 0 });
     reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
     let read = bench.read_of(line(0));
@@ -277,7 +262,7 @@ fn h314_who_reads_a_lock_s_word_waits_while_another_thread_has_it() {
 }
 
 #[test]
-fn h315_who_reads_a_lock_s_word_passes_while_it_is_free_whatever_it_saw() {
+fn h315_who_reads_a_lock_s_word_passes_while_it_is_free() {
     let read = reads_beside_a_holder(2000, 1000);
     assert!((900..1500).contains(&read), "{read}");
 }

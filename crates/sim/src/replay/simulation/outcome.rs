@@ -70,9 +70,8 @@ pub struct Outcome {
     pub forced_waits: u64,
     /// Why the figures are not those of the program that was recorded; empty if they are.
     pub unreliable_because: Vec<String>,
-    /// Instructions in rounds that only read the same addresses again, without being recognised as waiting; none where
-    /// a record does not tell.
-    pub polling_instructions: Option<u64>,
+    /// Instructions in rounds that only read the same addresses again, without being recognised as waiting.
+    pub polling_instructions: u64,
     /// What else a reader of the figures has to know.
     pub warnings: Vec<String>,
 }
@@ -109,17 +108,10 @@ impl Simulation {
                 && (self.options.persist != PersistMode::Program || flushes(&stats) > 0),
             forced_waits,
             polling_instructions: self.system.hosts().map(Host::polling_instructions).sum(),
-            unreliable_because: unreliable_because(forced_waits, self.unnamed_waits(false)),
+            unreliable_because: unreliable_because(forced_waits),
             warnings,
             stats,
         })
-    }
-
-    /// Waits at words of which nothing says what ended them, in records of versions that say so, or of those that do
-    /// not.
-    fn unnamed_waits(&self, in_versions_that_name_them: bool) -> u64 {
-        let hosts = self.system.hosts().filter(|host| host.names_spin_waits() == in_versions_that_name_them);
-        hosts.map(Host::unnamed_waits).sum()
     }
 
     /// That the records, which came to their end, have too little for the limits.
@@ -145,14 +137,6 @@ impl Simulation {
         if self.has_regions && self.intervals.is_empty() {
             warnings.push("no region of interest was reached (markers of the program, or --roi when it was recorded): nothing was timed".into());
         }
-        let unnamed = self.unnamed_waits(true);
-        if unnamed > 0 {
-            warnings.push(format!(
-                "{} at a polled word for a store that the recorder did not see: {} with the next store there, which may be another one",
-                waits(unnamed),
-                if unnamed == 1 { "it ends" } else { "they end" }
-            ));
-        }
         warnings
     }
 }
@@ -163,23 +147,15 @@ fn flushes(stats: &StatsNode) -> u64 {
     of_hosts.filter(|(name, _)| name.starts_with("core")).map(|(_, core)| core.counter("flushes")).sum()
 }
 
-/// Why a replay with so many forced waits, and so many that end when they may not have ended, is not of the program
-/// that was recorded; empty if it is.
-fn unreliable_because(forced_waits: u64, unnamed_waits: u64) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if forced_waits > 0 {
-        reasons.push(format!(
-            "{} ended because nothing else could go on: wake-ups are missing from the record, or come in another order",
-            waits(forced_waits)
-        ));
-    }
-    if unnamed_waits > 0 {
-        reasons.push(format!(
-            "{} for a store that the record does not name: records of its format version do not, so record the program again",
-            waits(unnamed_waits)
-        ));
-    }
-    reasons
+/// Why a replay with so many forced waits is not of the program that was recorded; empty if it is.
+fn unreliable_because(forced_waits: u64) -> Vec<String> {
+    let waits = match forced_waits {
+        0 => return Vec::new(),
+        1 => "1 wait was".to_owned(),
+        more => format!("{more} waits were"),
+    };
+    let why = "ended because nothing else could go on: wake-ups are missing from the record, or come in another order";
+    vec![format!("{waits} {why}")]
 }
 
 /// A number with a comma between thousands.
@@ -192,6 +168,3 @@ fn grouped(number: u64) -> String {
         .fold(first.to_owned(), |text, three| format!("{text},{}", String::from_utf8_lossy(three)))
 }
 
-fn waits(count: u64) -> String {
-    if count == 1 { "1 wait was".to_owned() } else { format!("{count} waits were") }
-}
