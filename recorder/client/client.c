@@ -16,6 +16,7 @@
 #include "descriptor_limit.h"
 #include "environment.h"
 #include "frame.h"
+#include "initial_stack.h"
 #include "instrument.h"
 #include "interruptions.h"
 #include "lifeline.h"
@@ -68,6 +69,8 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   thread_identities_init();
   selected_memory_init();
   baton_init();
+  if (baton_is_passed)
+    initial_stack_hide_chance();
   threads_init();
   instrument_init();
   baton_checks_init();
