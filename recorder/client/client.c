@@ -12,6 +12,7 @@
 
 #include "baton.h"
 #include "baton_checks.h"
+#include "chance_instructions.h"
 #include "code_table.h"
 #include "descriptor_limit.h"
 #include "environment.h"
@@ -43,6 +44,7 @@ static void on_process_exit(void) {
   system_call_events_exit();
   module_events_exit();
   mapped_files_exit();
+  chance_instructions_exit();
   baton_checks_exit();
   instrument_exit();
   threads_exit();
@@ -74,6 +76,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   threads_init();
   instrument_init();
   baton_checks_init();
+  chance_instructions_init();
   mapped_files_init();
   module_events_init();
   system_call_events_init();

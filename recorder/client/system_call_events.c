@@ -58,10 +58,22 @@ static bool makes_call(void *drcontext, struct thread *thread, struct system_cal
   }
 }
 
+static bool has_timed_out(int number, int64_t result) {
+  switch (number) {
+  case SYS_ppoll:
+  case SYS_pselect6:
+  case SYS_epoll_pwait:
+  case SYS_epoll_pwait2:
+    return result == 0;
+  default:
+    return result == -EAGAIN || result == -ETIMEDOUT;
+  }
+}
+
 static bool on_before(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
   if (baton_has(thread))
-    baton_come_back(thread);
+    baton_come_back(thread, false);
   if (signal_wait_before(drcontext, thread, number) ||
       whole_transfer_before(drcontext, thread, number)) {
     let_others_run(thread);
@@ -88,7 +100,7 @@ static void on_after(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
   int64_t result = (int64_t)dr_syscall_get_result(drcontext);
   if (baton_has(thread))
-    baton_come_back(thread);
+    baton_come_back(thread, has_timed_out(number, result));
   if (signal_wait_after(drcontext, thread, number, &result) ||
       whole_transfer_after(drcontext, thread, number, &result)) {
     let_others_run(thread); /* It is made again. */

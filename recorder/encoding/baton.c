@@ -31,6 +31,7 @@ static struct {
   volatile int joined;         /* threads that have come */
   int made;                    /* that were to come */
   uint64_t cleared_at_end;     /* of the one that comes next */
+  uint64_t worked_by_ended;
   volatile int leaving;        /* one that ends is not gone; the kernel clears it */
 
   /* While all wait: who looks whether somebody can go on, and when that began. */
@@ -75,6 +76,16 @@ uint64_t baton_clock(struct thread *thread) {
 
 void baton_charge(struct thread *thread, uint64_t instructions) {
   thread->member.clock += instructions;
+  thread->member.charged += instructions;
+}
+
+uint64_t baton_worked(uint64_t kernel_id) {
+  uint64_t worked = kernel_id == 0 ? baton.worked_by_ended : 0;
+  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
+    if (kernel_id == 0 || platform_kernel_thread_id(member->thread) == kernel_id)
+      worked += member->counted + member->charged;
+  }
+  return worked;
 }
 
 static bool can_run(const struct baton_member *member) {
@@ -263,14 +274,14 @@ static void tell_turn(struct thread *thread) {
 
 /* With the lock, of one that has become ready. */
 static void come_forward(struct baton_member *member) {
+  uint64_t now = baton.holder != NULL ? baton.holder->clock : idle_clock();
+  if (member->clock < now)
+    member->clock = now;
   member->state = BATON_READY;
-  if (baton.holder != NULL) {
+  if (baton.holder != NULL)
     look_soon();
-    return;
-  }
-  if (member->clock < idle_clock())
-    member->clock = idle_clock();
-  give(member);
+  else
+    give(member);
 }
 
 static void end_by_signal(struct baton_member *member) {
@@ -501,6 +512,7 @@ void baton_step_outside(struct thread *thread) {
     return;
   thread_drain(thread);
   baton_clock(thread);
+  member->asleep_since_ns = real_ns();
   lock();
   member->state = BATON_OUTSIDE;
   pass_from(member);
@@ -518,8 +530,6 @@ static void charge_sleep(struct baton_member *member) {
 static void step_inside(struct thread *thread) {
   struct baton_member *member = &thread->member;
   lock();
-  if (baton.holder != NULL && member->clock < baton.holder->clock)
-    member->clock = baton.holder->clock;
   come_forward(member);
   unlock();
   await_turn(thread, NULL);
@@ -527,7 +537,7 @@ static void step_inside(struct thread *thread) {
   begin_turn(thread);
 }
 
-void baton_come_back(struct thread *thread) {
+void baton_come_back(struct thread *thread, bool has_timed_out) {
   struct baton_member *member = &thread->member;
   int inside = KERNEL_INSIDE;
   if (__atomic_compare_exchange_n(&member->kernel, &inside, KERNEL_OUTSIDE, false, __ATOMIC_SEQ_CST,
@@ -541,8 +551,11 @@ void baton_come_back(struct thread *thread) {
     unlock();
     member->kernel = KERNEL_OUTSIDE;
   }
-  if (member->state == BATON_OUTSIDE)
-    step_inside(thread);
+  if (member->state != BATON_OUTSIDE)
+    return;
+  if (has_timed_out)
+    charge_sleep(member);
+  step_inside(thread);
 }
 
 /* Others that wait look for signals; that it sees it is not known of one that blocks it. */
@@ -609,6 +622,7 @@ void baton_leave(struct thread *thread) {
   for (struct baton_member **at = &baton.first; *at != NULL; at = &(*at)->next) {
     if (*at == member) {
       *at = member->next;
+      baton.worked_by_ended += member->counted + member->charged;
       break;
     }
   }
@@ -624,8 +638,9 @@ void baton_continue_in_child(struct thread *thread) {
   baton.made = 0;
   baton.leaving = 0;
   baton.watcher = NULL;
+  baton.worked_by_ended = 0;
   thread->member.next = NULL;
-  thread->member.counted = 0;
+  thread->member.counted = thread->member.charged = 0;
   thread->member.kernel = KERNEL_OUTSIDE;
   thread->member.has_baton = 1;
   baton_set_no_limits(thread);

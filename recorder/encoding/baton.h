@@ -47,6 +47,7 @@ struct baton_member {
   struct baton_member *next; /* in the order in which they came */
   uint64_t clock;
   uint64_t counted; /* of its instructions, what the clock has */
+  uint64_t charged; /* what it did beside them */
   uint64_t until;   /* where it waits */
   baton_question *is_ready; /* likewise; NULL where it has to be woken */
   uint64_t ask_at;
@@ -117,13 +118,16 @@ void baton_charge(struct thread *thread, uint64_t instructions);
  * without. */
 void baton_enter_kernel(struct thread *thread, bool may_block);
 void baton_step_outside(struct thread *thread);
-/* Behind either; in vain elsewhere. */
-void baton_come_back(struct thread *thread);
+/* Behind either; in vain elsewhere. A call that its time limit ended took all of that time;
+ * otherwise, beside others, the real clock says nothing. */
+void baton_come_back(struct thread *thread, bool has_timed_out);
 
 /* The thread has sent a signal to one of the process, or (0) to any: it is there. */
 void baton_sent_signal(struct thread *thread, uint64_t kernel_id);
 
 uint64_t baton_clock(struct thread *thread);
 struct baton_member *baton_first(void);
+/* What threads have worked, without waits: one by its kernel id, or (0) all that there have been. */
+uint64_t baton_worked(uint64_t kernel_id);
 
 #endif

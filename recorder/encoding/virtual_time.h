@@ -21,6 +21,9 @@ uint64_t virtual_time_stamp(struct thread *thread);
 uint64_t virtual_time_in(struct thread *thread, uint64_t ns);
 uint64_t virtual_time_at(struct thread *thread, uint64_t ns, int clock);
 
+/* The monotonic clock. */
+uint64_t virtual_time_now_ns(struct thread *thread);
+
 /* Until the place. */
 uint64_t virtual_time_left_ns(struct thread *thread, uint64_t until);
 
