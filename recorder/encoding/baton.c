@@ -354,7 +354,8 @@ static void await_turn(struct thread *thread, void *where) {
       continue;
     if (wait_ns < NS_PER_MS) {
       sleep_briefly(wait_ns);
-      is_signalled = platform_wait(&member->has_baton, 1, 0, where);
+      /* Without waiting: it is never so. */
+      is_signalled = platform_wait(&member->has_baton, -1, 0, where);
     } else {
       uint32_t wait_ms = waits ? (uint32_t)(wait_ns / NS_PER_MS) : LONG_CALL_MS;
       is_signalled = platform_wait(&member->has_baton, 0, wait_ms, where);

@@ -122,6 +122,9 @@ def test_threads_taken_out_of_a_block_go_on_where_they_were(
         storers[storer] = thread
         interrupted += len(record.events(thread, "interrupted"))
     assert sorted(storers) == list(range(STORERS))
+    if not options:
+        assert interrupted == 0  # at their turns they wait between blocks
+        return
     assert interrupted > 10
     # A waiting thread that is taken out waits on: neither its rounds are there nor what cut them.
     (waiter,) = set(record.threads) - {0} - set(storers.values())
