@@ -12,10 +12,12 @@
 
 #include "baton.h"
 #include "baton_checks.h"
+#include "chance_instructions.h"
 #include "code_table.h"
 #include "descriptor_limit.h"
 #include "environment.h"
 #include "frame.h"
+#include "initial_stack.h"
 #include "instrument.h"
 #include "lifeline.h"
 #include "mapped_files.h"
@@ -40,6 +42,7 @@ static void on_process_exit(void) {
   system_call_events_exit();
   module_events_exit();
   mapped_files_exit();
+  chance_instructions_exit();
   baton_checks_exit();
   instrument_exit();
   threads_exit();
@@ -66,9 +69,12 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   thread_identities_init();
   selected_memory_init();
   baton_init();
+  if (baton_is_passed)
+    initial_stack_hide_chance();
   threads_init();
   instrument_init();
   baton_checks_init();
+  chance_instructions_init();
   mapped_files_init();
   module_events_init();
   system_call_events_init();

@@ -3,8 +3,10 @@
 
 #include "dr_api.h"
 
+#include "baton.h"
 #include "raw_system_call.h"
 #include "thread.h"
+#include "virtual_time.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -24,14 +26,16 @@ extern int dr_take_blocked_signal(void *drcontext, uint64_t set, void *siginfo);
 
 static uint64_t bit_of(int number) { return (uint64_t)1 << (number - 1); }
 
-static int64_t now_ns(void) {
+static int64_t now_ns(struct thread *thread) {
   struct timespec now;
+  if (baton_has(thread))
+    return (int64_t)virtual_time_now_ns(thread);
   raw_system_call(SYS_clock_gettime, CLOCK_MONOTONIC, (uintptr_t)&now, 0);
   return now.tv_sec * NANOSECONDS_PER_SECOND + now.tv_nsec;
 }
 
 /* Where the call ends at the latest; false if the kernel refuses its limit. */
-static bool end_of(const struct timespec *limit, int64_t *end_ns) {
+static bool end_of(struct thread *thread, const struct timespec *limit, int64_t *end_ns) {
   struct timespec read;
   *end_ns = FOR_EVER;
   if (limit == NULL)
@@ -39,7 +43,7 @@ static bool end_of(const struct timespec *limit, int64_t *end_ns) {
   if (!dr_safe_read(limit, sizeof(read), &read, NULL) || read.tv_sec < 0 || read.tv_nsec < 0 ||
       read.tv_nsec >= NANOSECONDS_PER_SECOND)
     return false;
-  int64_t now = now_ns();
+  int64_t now = now_ns(thread);
   if (read.tv_sec < (FOR_EVER - now) / NANOSECONDS_PER_SECOND - 1)
     *end_ns = now + read.tv_sec * NANOSECONDS_PER_SECOND + read.tv_nsec;
   return true;
@@ -65,7 +69,7 @@ bool signal_wait_before(void *drcontext, struct thread *thread, int number) {
   wait->is_made = dr_syscall_get_param(drcontext, SET_BYTES) == sizeof(wait->set) &&
                   dr_safe_read((void *)set, sizeof(wait->set), &wait->set, NULL);
   reg_t limit = dr_syscall_get_param(drcontext, LIMIT);
-  wait->is_made = wait->is_made && end_of((const struct timespec *)limit, &wait->end_ns);
+  wait->is_made = wait->is_made && end_of(thread, (const struct timespec *)limit, &wait->end_ns);
   if (!wait->is_made)
     return false;
   wait->program_set = set;
@@ -102,7 +106,7 @@ bool signal_wait_after(void *drcontext, struct thread *thread, int number, int64
     return false;
   if (*result == -EAGAIN) {
     int64_t taken = take_kept(drcontext, wait);
-    int64_t left_ns = wait->end_ns == FOR_EVER ? TURN_NS : wait->end_ns - now_ns();
+    int64_t left_ns = wait->end_ns == FOR_EVER ? TURN_NS : wait->end_ns - now_ns(thread);
     if (taken == 0 && left_ns > 0) {
       wait->turn.tv_nsec = left_ns < TURN_NS ? left_ns : TURN_NS;
       dr_syscall_set_sysnum(drcontext, number);

@@ -6,15 +6,21 @@
 #include "platform.h"
 #include "raw_words.h"
 #include "record_format.h"
+#include "raw_system_call.h"
 #include "recording.h"
 #include "thread.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 /* Words of a buffer for so many instructions, about. */
 #define WORDS_OF(instructions) ((instructions) / 2)
 #define LIMIT_NONE ((uint64_t *)UINTPTR_MAX)
 #define SIGNAL_LOOK_MS 10
+/* So long a system call may take before others go on. */
+#define LONG_CALL_MS 100
+#define NS_PER_MS 1000000ull
 
 bool baton_is_passed;
 
@@ -25,13 +31,24 @@ static struct {
   volatile int joined;         /* threads that have come */
   int made;                    /* that were to come */
   uint64_t cleared_at_end;     /* of the one that comes next */
+  uint64_t worked_by_ended;
   volatile int leaving;        /* one that ends is not gone; the kernel clears it */
+
+  /* While all wait: who looks whether somebody can go on, and when that began. */
+  struct baton_member *watcher;
+  uint64_t idle_clock, idle_since_ns;
+
+  /* The holder that a waiting thread has found in the kernel. */
+  const struct baton_member *in_kernel;
+  uint32_t in_call;
 } baton;
 
 void baton_init(void) {
   baton_is_passed = recording.area->one_order != 0;
   baton.lock = platform_mutex_create();
 }
+
+bool baton_has(const struct thread *thread) { return thread->member.thread != NULL; }
 
 struct baton_member *baton_first(void) { return baton.first; }
 
@@ -40,31 +57,54 @@ static void unlock(void) { platform_mutex_unlock(baton.lock); }
 
 static bool is_alone(void) { return baton.first != NULL && baton.first->next == NULL; }
 
+static uint64_t real_ns(void) {
+  struct timespec now;
+  raw_system_call(SYS_clock_gettime, CLOCK_MONOTONIC, (uintptr_t)&now, 0);
+  return (uint64_t)now.tv_sec * 1000 * NS_PER_MS + (uint64_t)now.tv_nsec;
+}
+
 uint64_t baton_clock(struct thread *thread) {
   struct baton_member *member = &thread->member;
   uint64_t encoded = thread->encoder.frame.position + thread->encoder.frame.instructions;
-  member->clock += encoded - member->counted;
+  if (recording.area->real_time)
+    member->clock = real_ns() * BATON_INSTRUCTIONS_PER_NS;
+  else
+    member->clock += encoded - member->counted;
   member->counted = encoded;
   return member->clock;
 }
 
 void baton_charge(struct thread *thread, uint64_t instructions) {
   thread->member.clock += instructions;
+  thread->member.charged += instructions;
+}
+
+uint64_t baton_worked(uint64_t kernel_id) {
+  uint64_t worked = kernel_id == 0 ? baton.worked_by_ended : 0;
+  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
+    if (kernel_id == 0 || platform_kernel_thread_id(member->thread) == kernel_id)
+      worked += member->counted + member->charged;
+  }
+  return worked;
 }
 
 static bool can_run(const struct baton_member *member) {
   return member->state == BATON_READY ||
-         (member->state == BATON_WAITS && member->until != BATON_FOR_EVER);
+         (member->state == BATON_WAITS &&
+          (member->until != BATON_FOR_EVER || member->is_ready != NULL));
 }
 
 /* The place of its clock from which it could go on. */
 static uint64_t ready_at(const struct baton_member *member) {
-  return member->state == BATON_WAITS && member->until > member->clock ? member->until
-                                                                       : member->clock;
+  if (member->state != BATON_WAITS)
+    return member->clock;
+  uint64_t at = member->until;
+  if (member->is_ready != NULL && member->ask_at < at)
+    at = member->ask_at;
+  return at > member->clock ? at : member->clock;
 }
 
-/* Who is next, `except` apart; NULL where nobody can run. */
-static struct baton_member *next_of_all(const struct baton_member *except) {
+static struct baton_member *first_of_all(const struct baton_member *except) {
   struct baton_member *best = NULL;
   for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
     if (member != except && can_run(member) && (best == NULL || ready_at(member) < ready_at(best)))
@@ -73,10 +113,41 @@ static struct baton_member *next_of_all(const struct baton_member *except) {
   return best;
 }
 
+/* Who is asked for goes on no earlier than now: by then another has brought it about. */
+static bool asks(struct baton_member *member, uint64_t now) {
+  if (!member->is_ready(member->thread)) {
+    member->ask_at = now + LEAD_QUANTUM;
+    return false;
+  }
+  if (member->clock < now)
+    member->clock = now;
+  member->state = BATON_READY;
+  member->end = BATON_WOKEN;
+  return true;
+}
+
+/* Who is next, `except` apart; NULL where nobody can run. */
+static struct baton_member *next_of_all(const struct baton_member *except, uint64_t now) {
+  for (;;) {
+    struct baton_member *best = first_of_all(except);
+    if (best == NULL || best->state != BATON_WAITS || best->is_ready == NULL ||
+        best->ask_at > now || best->ask_at >= best->until || asks(best, now))
+      return best;
+  }
+}
+
+static struct baton_member *first_that_is_ready(void) {
+  struct baton_member *best = NULL;
+  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
+    if (member->state == BATON_READY && (best == NULL || member->clock < best->clock))
+      best = member;
+  }
+  return best;
+}
+
 static void give(struct baton_member *member) {
   baton.holder = member;
-  if (member == NULL)
-    return;
+  baton.watcher = NULL;
   if (member->state == BATON_WAITS) {
     member->clock = ready_at(member);
     member->end = BATON_TIMED_OUT;
@@ -95,10 +166,67 @@ static void look_soon(void) {
   limits->quantum = limits->meeting = limits->pause = NULL;
 }
 
+static struct baton_member *first_of_time(void) {
+  struct baton_member *first = NULL;
+  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
+    if (member->state == BATON_WAITS && member->until != BATON_FOR_EVER &&
+        (first == NULL || member->until < first->until))
+      first = member;
+  }
+  return first;
+}
+
+/* Who can go on although none is ready at `now`: what it asks for is so, or its time has come. */
+static struct baton_member *next_of_waiting(uint64_t now, uint64_t time) {
+  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
+    if (member->state == BATON_WAITS && member->is_ready != NULL && asks(member, now))
+      return member;
+  }
+  struct baton_member *first = first_of_time();
+  return first != NULL && first->until <= time ? first : NULL;
+}
+
+/* Whether something outside may come before the time for which all wait. */
+static bool is_something_outside(void) {
+  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
+    if (member->state == BATON_OUTSIDE || (member->state == BATON_WAITS && member->is_ready))
+      return true;
+  }
+  return recording.area->real_time || recording.area->is_among_others;
+}
+
+/* The clock while all wait. What takes less than a millisecond is nothing: it would be different
+ * each time. */
+static uint64_t idle_clock(void) {
+  uint64_t ns = real_ns() - baton.idle_since_ns;
+  return baton.idle_clock + (ns < NS_PER_MS ? 0 : ns * BATON_INSTRUCTIONS_PER_NS);
+}
+
+static void begin_idling(uint64_t now) {
+  baton.holder = NULL;
+  baton.idle_clock = now;
+  baton.idle_since_ns = real_ns();
+  baton.watcher = first_of_all(NULL);
+  if (baton.watcher != NULL)
+    platform_wake(&baton.watcher->has_baton);
+}
+
 /* With the lock. */
 static void pass_from(struct baton_member *member) {
+  uint64_t now = member->clock;
   member->has_baton = 0;
-  give(next_of_all(NULL));
+  struct baton_member *ready = first_that_is_ready();
+  if (ready != NULL) {
+    /* Until that runs nothing changes that others ask for. */
+    give(next_of_all(NULL, ready->clock > now ? ready->clock : now));
+    return;
+  }
+  struct baton_member *next =
+      next_of_waiting(now, is_something_outside() ? now : BATON_FOR_EVER - 1);
+  if (next != NULL)
+    give(next);
+  else
+    begin_idling(now);
 }
 
 /* Who reads the same words again and again waits, too: it is seen after few rounds, and the rest of
@@ -149,31 +277,107 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
 }
 
 static void tell_turn(struct thread *thread) {
+  if (!thread->is_recorded)
+    return;
   struct fields fields;
   fields_begin(&fields);
   fields_number(&fields, thread->member.clock);
   fields_send_clocked(&fields, thread, EVENT_TURN, clock_advance());
 }
 
+/* With the lock, of one that has become ready. */
+static void come_forward(struct baton_member *member) {
+  uint64_t now = baton.holder != NULL ? baton.holder->clock : idle_clock();
+  if (member->clock < now)
+    member->clock = now;
+  member->state = BATON_READY;
+  if (baton.holder != NULL)
+    look_soon();
+  else
+    give(member);
+}
+
+static void end_by_signal(struct baton_member *member) {
+  lock();
+  if (member->state == BATON_WAITS) {
+    member->end = BATON_INTERRUPTED;
+    member->word = 0;
+    come_forward(member);
+  }
+  unlock();
+}
+
+/* All wait: looks whether somebody can go on, at first again soon. How long to wait then, or 0. */
+#define WATCH_NS_MIN 50000ull
+#define WATCH_NS_MAX (SIGNAL_LOOK_MS * NS_PER_MS)
+
+static uint64_t watch(struct baton_member *member) {
+  uint64_t wait_ns = 0;
+  lock();
+  if (baton.holder == NULL && baton.watcher == member) {
+    uint64_t now = baton.idle_clock;
+    uint64_t idle_ns = real_ns() - baton.idle_since_ns;
+    uint64_t time = now + idle_ns * BATON_INSTRUCTIONS_PER_NS;
+    struct baton_member *next = next_of_waiting(idle_clock(), time);
+    struct baton_member *first = first_of_time();
+    wait_ns = idle_ns / 4 < WATCH_NS_MIN ? WATCH_NS_MIN : idle_ns / 4;
+    if (wait_ns > WATCH_NS_MAX)
+      wait_ns = WATCH_NS_MAX;
+    if (first != NULL && first->until > time &&
+        (first->until - time) / BATON_INSTRUCTIONS_PER_NS < wait_ns)
+      wait_ns = (first->until - time) / BATON_INSTRUCTIONS_PER_NS + 1;
+    if (next != NULL) {
+      give(next);
+      wait_ns = 0;
+    }
+  }
+  unlock();
+  return wait_ns;
+}
+
+/* The holder has been in the same system call since somebody looked last: it is outside. */
+static void take_from_long_call(void) {
+  lock();
+  struct baton_member *holder = baton.holder;
+  int inside = KERNEL_INSIDE;
+  if (holder != NULL && baton.in_kernel == holder && baton.in_call == holder->calls &&
+      __atomic_compare_exchange_n(&holder->kernel, &inside, KERNEL_TAKES_LONG, false,
+                                  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    holder->state = BATON_OUTSIDE;
+    pass_from(holder);
+  } else if (holder != NULL) {
+    baton.in_kernel = holder->kernel == KERNEL_INSIDE ? holder : NULL;
+    baton.in_call = holder->calls;
+  }
+  unlock();
+}
+
+static void sleep_briefly(uint64_t ns) {
+  struct timespec time = {.tv_nsec = (long)ns};
+  raw_system_call(SYS_nanosleep, (uintptr_t)&time, 0, 0);
+}
+
 /* Until the thread has the baton. A signal ends what it waits for. */
 static void await_turn(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
   while (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0) {
-    bool waits = member->state == BATON_WAITS;
-    bool is_signalled = platform_wait(&member->has_baton, 0, waits ? SIGNAL_LOOK_MS : 0, where);
-    if (!is_signalled || !waits)
+    bool waits = member->state == BATON_WAITS, is_signalled;
+    uint64_t wait_ns = baton.watcher == member ? watch(member) : WATCH_NS_MAX;
+    if (wait_ns == 0)
       continue;
-    lock();
-    if (member->state == BATON_WAITS) {
-      member->state = BATON_READY;
-      member->end = BATON_INTERRUPTED;
-      member->word = 0;
-      if (baton.holder == NULL)
-        give(member);
-      else
-        look_soon();
+    if (wait_ns < NS_PER_MS) {
+      sleep_briefly(wait_ns);
+      /* Without waiting: it is never so. */
+      is_signalled = platform_wait(&member->has_baton, -1, 0, where);
+    } else {
+      uint32_t wait_ms = waits ? (uint32_t)(wait_ns / NS_PER_MS) : LONG_CALL_MS;
+      is_signalled = platform_wait(&member->has_baton, 0, wait_ms, where);
     }
-    unlock();
+    if (waits && is_signalled)
+      end_by_signal(member);
+    else if (!waits && baton.holder != NULL)
+      take_from_long_call();
+    __atomic_add_fetch(&member->looks, 1, __ATOMIC_RELEASE);
   }
 }
 
@@ -194,7 +398,7 @@ static void begin_turn(struct thread *thread) {
   tell_turn(thread);
   thread->member.turn_began = thread->member.counted;
   lock();
-  set_limits(thread, next_of_all(&thread->member));
+  set_limits(thread, next_of_all(&thread->member, thread->member.clock));
   unlock();
 }
 
@@ -254,7 +458,7 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   member->looked_at = member->counted;
   uint64_t clock = member->clock;
   lock();
-  struct baton_member *next = next_of_all(member);
+  struct baton_member *next = next_of_all(member, clock);
   set_limits(thread, next);
   unlock();
   uint64_t may_lead = lead == LEAD_MEETING ? meeting_lead(member) : lead;
@@ -275,13 +479,15 @@ void baton_look(struct thread *thread, enum baton_lead lead) {
     baton_hand_over(thread, NULL);
 }
 
-enum baton_end baton_wait(struct thread *thread, uint64_t until) {
+enum baton_end baton_await(struct thread *thread, baton_question *is_ready, uint64_t until) {
   struct baton_member *member = &thread->member;
   thread_drain(thread);
   baton_clock(thread);
   lock();
   member->state = BATON_WAITS;
   member->until = until;
+  member->is_ready = is_ready;
+  member->ask_at = member->clock + LEAD_QUANTUM;
   member->end = BATON_WOKEN;
   pass_from(member);
   unlock();
@@ -289,6 +495,10 @@ enum baton_end baton_wait(struct thread *thread, uint64_t until) {
   await_gone(NULL);
   begin_turn(thread);
   return member->end;
+}
+
+enum baton_end baton_wait(struct thread *thread, uint64_t until) {
+  return baton_await(thread, NULL, until);
 }
 
 /* By the holder: who is woken goes on no earlier than who woke it. */
@@ -305,29 +515,83 @@ void baton_wake(struct baton_member *member, enum baton_end end) {
   unlock();
 }
 
+void baton_enter_kernel(struct thread *thread, bool may_block) {
+  struct baton_member *member = &thread->member;
+  member->asleep_since_ns = may_block ? real_ns() : 0;
+  member->calls++;
+  __atomic_store_n(&member->kernel, KERNEL_INSIDE, __ATOMIC_SEQ_CST);
+}
+
 void baton_step_outside(struct thread *thread) {
+  struct baton_member *member = &thread->member;
+  if (member->state == BATON_OUTSIDE)
+    return;
   thread_drain(thread);
   baton_clock(thread);
+  member->asleep_since_ns = real_ns();
   lock();
-  thread->member.state = BATON_OUTSIDE;
-  pass_from(&thread->member);
+  member->state = BATON_OUTSIDE;
+  pass_from(member);
   unlock();
 }
 
-void baton_step_inside(struct thread *thread) {
+/* Nothing else happened while it slept. */
+static void charge_sleep(struct baton_member *member) {
+  uint64_t ns = member->asleep_since_ns == 0 ? 0 : real_ns() - member->asleep_since_ns;
+  if (ns >= NS_PER_MS)
+    member->clock += ns * BATON_INSTRUCTIONS_PER_NS;
+  member->asleep_since_ns = 0;
+}
+
+static void step_inside(struct thread *thread) {
   struct baton_member *member = &thread->member;
   lock();
-  if (member->state == BATON_OUTSIDE) {
-    member->state = BATON_READY;
-    if (baton.holder == NULL)
-      give(member);
-    else
-      look_soon();
-  }
+  come_forward(member);
   unlock();
   await_turn(thread, NULL);
   await_gone(NULL);
   begin_turn(thread);
+}
+
+void baton_come_back(struct thread *thread, bool has_timed_out) {
+  struct baton_member *member = &thread->member;
+  int inside = KERNEL_INSIDE;
+  if (__atomic_compare_exchange_n(&member->kernel, &inside, KERNEL_OUTSIDE, false, __ATOMIC_SEQ_CST,
+                                  __ATOMIC_SEQ_CST)) {
+    charge_sleep(member);
+    return;
+  }
+  if (inside == KERNEL_TAKES_LONG) {
+    /* Until it has been taken. */
+    lock();
+    unlock();
+    member->kernel = KERNEL_OUTSIDE;
+  }
+  if (member->state != BATON_OUTSIDE)
+    return;
+  if (has_timed_out)
+    charge_sleep(member);
+  step_inside(thread);
+}
+
+/* Others that wait look for signals; that it sees it is not known of one that blocks it. */
+#define SENT_LOOKS_MAX 20
+
+void baton_sent_signal(struct thread *thread, uint64_t kernel_id) {
+  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
+    if (member == &thread->member || member->state != BATON_WAITS ||
+        (kernel_id != 0 && platform_kernel_thread_id(member->thread) != kernel_id))
+      continue;
+    int looks = member->looks;
+    for (int i = 0; i < SENT_LOOKS_MAX && member->looks == looks; i++) {
+      platform_wake(&member->has_baton);
+      sleep_briefly(WATCH_NS_MIN);
+    }
+  }
+}
+
+void baton_set_no_limits(struct thread *thread) {
+  thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;
 }
 
 static void append(struct baton_member *member) {
@@ -341,7 +605,7 @@ void baton_join(struct thread *thread) {
   struct baton_member *member = &thread->member;
   member->thread = thread;
   member->state = BATON_READY;
-  thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;
+  baton_set_no_limits(thread);
   lock();
   bool is_first = baton.first == NULL;
   append(member);
@@ -374,6 +638,7 @@ void baton_leave(struct thread *thread) {
   for (struct baton_member **at = &baton.first; *at != NULL; at = &(*at)->next) {
     if (*at == member) {
       *at = member->next;
+      baton.worked_by_ended += member->counted + member->charged;
       break;
     }
   }
@@ -388,7 +653,16 @@ void baton_continue_in_child(struct thread *thread) {
   baton.joined = 1;
   baton.made = 0;
   baton.leaving = 0;
+  baton.watcher = NULL;
+  baton.worked_by_ended = 0;
   thread->member.next = NULL;
-  thread->member.counted = 0;
-  thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;
+  thread->member.counted = thread->member.charged = 0;
+  thread->member.kernel = KERNEL_OUTSIDE;
+  thread->member.has_baton = 1;
+  baton_set_no_limits(thread);
+}
+
+void baton_end_in_child(struct thread *thread) {
+  thread->member.thread = NULL;
+  baton_set_no_limits(thread);
 }

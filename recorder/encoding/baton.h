@@ -6,7 +6,8 @@
  * A clock counts instructions, and prices for what takes longer. The holder looks at it where
  * threads meet (atomic updates, synchronisation functions, system calls, pauses), and is made to
  * after a quantum. A thread that waits or sleeps stays in the queue; when nothing else can run, the
- * clocks jump to the first that wakes up: time is virtual. */
+ * clocks jump to the first that wakes up: time is virtual. Where something outside of the process
+ * may come first, they do not jump but go on as real time does. */
 #ifndef BATON_H
 #define BATON_H
 
@@ -30,9 +31,15 @@ enum baton_end { BATON_WOKEN, BATON_TIMED_OUT, BATON_INTERRUPTED };
 
 enum baton_state {
   BATON_READY,   /* runs, or could */
-  BATON_WAITS,   /* until it is woken, or until a time */
+  BATON_WAITS,   /* until it is woken, what it asks for is so, or until a time */
   BATON_OUTSIDE, /* in a system call that nobody can say the end of */
 };
+
+/* Whether a thread that has the baton makes a system call. Who does so for long loses it. */
+enum baton_kernel { KERNEL_OUTSIDE, KERNEL_INSIDE, KERNEL_TAKES_LONG };
+
+/* Whether what a thread waits for is so. Any thread of the process may ask. */
+typedef bool baton_question(struct thread *thread);
 
 /* A thread in the queue. */
 struct baton_member {
@@ -41,9 +48,16 @@ struct baton_member {
   uint64_t clock;
   uint64_t counted; /* of its instructions, what the clock has */
   uint64_t turn_began; /* likewise, when its turn began */
+  uint64_t charged;    /* what it did beside them */
   uint64_t until;      /* where it waits */
+  baton_question *is_ready; /* likewise; NULL where it has to be woken */
+  uint64_t ask_at;
   enum baton_state state;
   enum baton_end end;
+  volatile int kernel; /* enum baton_kernel */
+  uint32_t calls;
+  uint64_t asleep_since_ns; /* in a call that may block, by the real clock */
+  volatile int looks;       /* times that it has looked for signals while it waits */
   uint64_t paused_at; /* its instructions at its last pause */
   uint32_t pauses;    /* one shortly behind the other */
   uint64_t looked_at; /* its instructions when it was looked at last */
@@ -66,8 +80,13 @@ extern bool baton_is_passed;
 
 void baton_init(void);
 
-/* A new thread waits for its first turn. */
+/* Whether the thread takes turns. Those of children that are not recorded do not; where the record
+ * cannot go on they still do. */
+bool baton_has(const struct thread *thread);
+
+/* A new thread waits for its first turn; or it does not take part. */
 void baton_join(struct thread *thread);
+void baton_set_no_limits(struct thread *thread);
 /* It is about to end: a word that the kernel is to clear when it is gone. */
 volatile int *baton_leaves(void);
 /* It has ended; the baton goes on. */
@@ -78,6 +97,8 @@ void baton_makes_thread(uint64_t cleared_at_end);
 void baton_await_join(void);
 /* In a forked child: of its threads there is this one. */
 void baton_continue_in_child(struct thread *thread);
+/* Likewise, but there are no turns. */
+void baton_end_in_child(struct thread *thread);
 
 /* Whether the thread, which has the baton, should give it away; sets where it looks next. */
 bool baton_is_due(struct thread *thread, enum baton_lead lead);
@@ -88,15 +109,26 @@ void baton_look(struct thread *thread, enum baton_lead lead);
 
 /* Waits until woken, or until a place of its clock. */
 enum baton_end baton_wait(struct thread *thread, uint64_t until);
+/* Likewise until something is so. */
+enum baton_end baton_await(struct thread *thread, baton_question *is_ready, uint64_t until);
 void baton_wake(struct baton_member *member, enum baton_end end);
 /* What it does takes longer than its instructions. */
 void baton_charge(struct thread *thread, uint64_t instructions);
 
-/* Around a system call that may block for ever. */
+/* Around a system call that the kernel makes, with the baton; and one that may block for ever,
+ * without. */
+void baton_enter_kernel(struct thread *thread, bool may_block);
 void baton_step_outside(struct thread *thread);
-void baton_step_inside(struct thread *thread);
+/* Behind either; in vain elsewhere. A call that its time limit ended took all of that time;
+ * otherwise, beside others, the real clock says nothing. */
+void baton_come_back(struct thread *thread, bool has_timed_out);
+
+/* The thread has sent a signal to one of the process, or (0) to any: it is there. */
+void baton_sent_signal(struct thread *thread, uint64_t kernel_id);
 
 uint64_t baton_clock(struct thread *thread);
 struct baton_member *baton_first(void);
+/* What threads have worked, without waits: one by its kernel id, or (0) all that there have been. */
+uint64_t baton_worked(uint64_t kernel_id);
 
 #endif

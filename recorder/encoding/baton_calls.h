@@ -13,10 +13,15 @@ struct system_call;
 
 enum baton_call {
   CALL_GOES_ON,      /* the kernel makes it, now */
+  CALL_BLOCKS,       /* likewise, and takes its time; nobody else is there */
+  CALL_GOES_OUTSIDE, /* likewise, but nobody knows for how long: without the baton */
   CALL_IS_MADE,      /* it has been made, with this result */
-  CALL_GOES_OUTSIDE, /* likewise the kernel, but nobody knows for how long: without the baton */
+  CALL_RESTARTS,     /* a signal ended it: it is made again where the handler allows */
 };
 
 enum baton_call baton_call(struct thread *thread, const struct system_call *call, int64_t *result);
+
+/* Behind a call that the kernel has made. */
+void baton_call_ends(struct thread *thread, const struct system_call *call, int64_t result);
 
 #endif

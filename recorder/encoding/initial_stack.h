@@ -9,4 +9,8 @@
 /* 0 where the kernel does not say. */
 uint64_t initial_stack_pointer(void);
 
+/* Before the program's first instruction: its random bytes are drawn by us, and it knows nothing of
+ * the clocks that the kernel maps into it, so that it asks by system calls. */
+void initial_stack_hide_chance(void);
+
 #endif

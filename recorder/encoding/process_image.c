@@ -2,6 +2,7 @@
 #include "process_image.h"
 
 #include "arena.h"
+#include "baton.h"
 #include "call_path.h"
 #include "code_table.h"
 #include "frame.h"
@@ -49,6 +50,8 @@ bool process_image_forks(struct thread *thread) {
     unrecorded_child_runs(process_id_of_caller(), platform_program_name());
   recording.is_stopped = true;
   thread->is_recorded = false;
+  if (baton_has(thread))
+    baton_end_in_child(thread);
   thread->call_position = NULL;
   return false;
 }

@@ -73,7 +73,7 @@ static void after_clone(struct thread *thread, const struct system_call *call, i
     send_fork(thread, result);
     return;
   }
-  if (baton_is_passed)
+  if (baton_has(thread))
     baton_await_join();
   uint32_t created = thread_identity_created((uint64_t)result);
   if (thread->call_depth > 0) {
@@ -91,7 +91,6 @@ static void before(struct thread *thread, struct system_call *call) {
   switch (call->x86_64) {
   case SYS_clone:
   case SYS_clone3:
-    call->flags = clone_flags(call);
     if ((call->flags & CLONE_THREAD) != 0) {
       write_order_begin();
     }
@@ -191,9 +190,15 @@ static int64_t recorded_result(const struct system_call *call, int64_t result) {
   }
 }
 
+void system_call_identify(struct system_call *call) {
+  call->x86_64 = instruction_set.x86_64_call(call->number);
+  if (call->x86_64 == SYS_clone || call->x86_64 == SYS_clone3)
+    call->flags = clone_flags(call);
+}
+
 void system_call_begins(struct thread *thread, struct system_call *call) {
   write_order_send(thread);
-  call->x86_64 = instruction_set.x86_64_call(call->number);
+  system_call_identify(call);
   before(thread, call);
 }
 

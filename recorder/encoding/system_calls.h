@@ -6,7 +6,9 @@
 
 #include "thread.h"
 
-/* Before the kernel has it: `call` has its number and arguments. */
+/* What it is: `call` has its number and arguments. */
+void system_call_identify(struct system_call *call);
+/* Before the kernel has it. */
 void system_call_begins(struct thread *thread, struct system_call *call);
 /* `result` as the kernel returns it: negative errors. */
 void system_call_ends(struct thread *thread, struct system_call *call, int64_t result);

@@ -194,7 +194,7 @@ void thread_continue_in_child(struct thread *thread) {
   thread->call_depth = thread->call_writes = 0;
   thread->process = recording.process;
   thread->is_recorded = !recording.is_stopped;
-  if (baton_is_passed)
+  if (baton_has(thread))
     baton_continue_in_child(thread);
   thread->id = thread_identity_starts(platform_kernel_thread_id(thread));
   recording.control->live_threads = 1;
@@ -222,7 +222,8 @@ bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **positio
   write_order_init(thread);
   thread->process = process_id_of_caller();
   thread->is_recorded = !recording.is_stopped && thread->process == recording.process;
-  if (baton_is_passed && thread->is_recorded)
+  baton_set_no_limits(thread);
+  if (baton_is_passed && thread->process == recording.process)
     baton_join(thread);
   return thread->is_recorded && start_recording(thread);
 }
@@ -242,6 +243,6 @@ void thread_end(struct thread *thread) {
   if (thread->path != NULL)
     pages_free(thread->path, CALL_WORDS_MAX * sizeof(uint64_t));
   pages_free(thread->buffer, BUFFER_BYTES + GUARD_BYTES);
-  if (baton_is_passed && thread->process == recording.process && platform_is_caller(thread))
+  if (baton_has(thread) && platform_is_caller(thread))
     baton_leave(thread);
 }

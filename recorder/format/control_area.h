@@ -85,6 +85,10 @@ struct control_area {
   uint32_t values;
   uint32_t children;  /* record them too */
   uint32_t one_order; /* threads take turns */
+  uint32_t real_time; /* they then see real clocks, and their sleeps take real time */
+  uint64_t seed;      /* of what they see of chance */
+  /* Set by the client: some process has had children or timers. */
+  uint32_t is_among_others;
 
   uint32_t processes; /* entries given out; more than there are when children were left out */
   struct process_control process[CONTROL_PROCESSES_MAX]; /* the first process is the first */

@@ -4,6 +4,7 @@
 #include "complaint.h"
 #include "pm_selector.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 
 static const char usage[] =
     "usage: fencepost-record [-o FILE] [--roi START:STOP] [--values --pm SELECTOR]\n"
-    "                        [--children] [--sysroot FOLDER] [--statistics] -- PROGRAM "
-    "[ARGUMENT...]\n"
+    "                        [--children] [--seed N] [--real-time] [--sysroot FOLDER]\n"
+    "                        -- PROGRAM [ARGUMENT...]\n"
     "\n"
     "Runs PROGRAM and records what it does to memory.\n"
     "\n"
@@ -21,6 +22,8 @@ static const char usage[] =
     "  --values          record what is written to persistent memory too (needs --pm)\n"
     "  --pm SELECTOR     what is persistent memory: heap, file:PATTERN or range:LO-HI\n"
     "  --children        record child processes too: N.fencepost's child 123 in N.123.fencepost\n"
+    "  --seed N          what PROGRAM sees of chance: another seed, other random bytes (default: 0)\n"
+    "  --real-time       clocks and sleeps are real, for a server whose clients are not recorded\n"
     "  --sysroot FOLDER  where the loader and libraries of an AArch64 program are (default:\n"
     "                    QEMU_LD_PREFIX, or else /usr/aarch64-linux-gnu)\n"
     "  --starter PID     who started this: when it has ended, PROGRAM is killed and there is no "
@@ -65,6 +68,15 @@ static int process_of(const char *text) {
   if (*end != '\0' || process <= 0 || process > INT_MAX)
     fail(EXIT_WRONG_OPTIONS, "--starter %s: the id of a process", text);
   return (int)process;
+}
+
+static uint64_t seed_of(const char *text) {
+  char *end;
+  errno = 0;
+  uint64_t seed = strtoull(text, &end, 10);
+  if (*end != '\0' || end == text || text[0] == '-' || errno != 0)
+    fail(EXIT_WRONG_OPTIONS, "--seed %s: a number", text);
+  return seed;
 }
 
 static void check_selector(const char *text) {
@@ -119,6 +131,10 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       arguments->children = true;
     } else if (is_option(argument, "--starter")) {
       arguments->starter = process_of(option_value("--starter", argc, argv, &at));
+    } else if (is_option(argument, "--seed")) {
+      arguments->seed = seed_of(option_value("--seed", argc, argv, &at));
+    } else if (strcmp(argument, "--real-time") == 0) {
+      arguments->real_time = true;
     } else if (strcmp(argument, "--temporary") == 0) {
       arguments->is_temporary = true;
     } else if (strcmp(argument, "--compare-addresses") == 0) {

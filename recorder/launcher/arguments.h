@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line: fencepost-record [-o FILE] [--values --pm SELECTOR] [--roi START:STOP]
- * [--children] [--sysroot FOLDER] -- PROGRAM ARGUMENTS… */
+ * [--children] [--seed N] [--real-time] [--sysroot FOLDER] -- PROGRAM ARGUMENTS… */
 #ifndef ARGUMENTS_H
 #define ARGUMENTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct arguments {
   const char *output;  /* NULL: PROGRAM.fencepost */
@@ -13,6 +14,8 @@ struct arguments {
   const char *sysroot; /* or NULL */
   bool values;
   bool children;
+  bool real_time;
+  uint64_t seed;
   bool compare_addresses;
   int starter;       /* process id, or 0 */
   bool is_temporary; /* the record, and the folder that it is in */

@@ -62,6 +62,8 @@ int main(int argc, char **argv) {
   control->values = arguments.values;
   control->children = arguments.children;
   control->one_order = program.machine != MACHINE_AARCH64;
+  control->real_time = arguments.real_time;
+  control->seed = arguments.seed;
   if (arguments.children)
     children_adopt();
   if (program.machine == MACHINE_AARCH64)

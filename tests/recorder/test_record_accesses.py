@@ -55,7 +55,7 @@ def recorded_cases(record: rf.Record) -> list[Accesses]:
                 cases[-1].extend(
                     (NAMES[slot.kind], value, slot.size)
                     for slot, value in zip(item.block.slots, item.values, strict=True)
-                    if slot.instruction == index
+                    if slot.instruction == index and slot.kind in NAMES
                 )
     return cases
 

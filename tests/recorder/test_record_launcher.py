@@ -90,7 +90,9 @@ def test_environment_is_as_without_us(recorder: Recorder) -> None:
         # Of the auxiliary vector only what it holds: the addresses are others.
         return [line.split(":")[0] if "AT_" in line else line for line in output.splitlines()]
 
-    assert shown(finished.stdout) == shown(plain.stdout)
+    # Clocks that the kernel maps into a process are hidden: time is the recording's.
+    expected = [line for line in shown(plain.stdout) if line != "AT_SYSINFO_EHDR"]
+    assert shown(finished.stdout) == expected
     assert {"ONE=1", "TWO=two words", "AT_PHDR"} <= set(shown(finished.stdout))
 
 

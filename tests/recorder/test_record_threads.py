@@ -122,6 +122,9 @@ def test_threads_taken_out_of_a_block_go_on_where_they_were(
         storers[storer] = thread
         interrupted += len(record.events(thread, "interrupted"))
     assert sorted(storers) == list(range(STORERS))
+    if not options:
+        assert interrupted == 0  # at their turns they wait between blocks
+        return
     assert interrupted > 10
     # A waiting thread that is taken out waits on: neither its rounds are there nor what cut them.
     (waiter,) = set(record.threads) - {0} - set(storers.values())
@@ -248,9 +251,13 @@ def test_threads_are_stopped_in_our_code_too(
     found = re.fullmatch(r"fencepost-record: (\d+) stops of threads, (\d+) refused\n", run.stderr)
     assert found is not None, run.stderr
     stops, refused = map(int, found.groups())
-    # Of 60 stops about 15 meet our code; how many is chance.
-    assert stops - refused > 3
-    assert refused < 10 * (stops - refused)
+    if options:
+        # Of 60 stops about 15 meet our code; how many is chance.
+        assert stops - refused > 3
+        assert refused < 10 * (stops - refused)
+    else:
+        # Those that wait for their turn are in nobody's code.
+        assert (stops, refused) == (0, 0)
     printed = {name: int(value) for name, value in map(str.split, run.stdout.splitlines())}
     record = run.load()
     counted = {}
