@@ -12,12 +12,9 @@ pub(super) fn update_of(block: &Block, at: usize, slots: &[u64]) -> Option<(u64,
     let mask = if slot.size >= 8 { u64::MAX } else { (1 << (8 * slot.size)) - 1 };
     let old = value(1)? & mask;
     let operand = value(2).map(|value| value & mask);
-    let bytes = block.instructions().nth(usize::from(slot.instruction))?.1;
-    let is_prefix =
-        |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
-    let prefixes = bytes.iter().take_while(|byte| is_prefix(byte)).count();
+    let code = without_prefixes(block.instructions().nth(usize::from(slot.instruction))?.1);
     let with = |work: fn(u64, u64) -> u64| operand.map(|operand| work(old, operand) & mask);
-    let new = match bytes[prefixes..] {
+    let new = match *code {
         [0x86 | 0x87, ..] => operand?,
         [0x0f, 0xc0 | 0xc1, ..] | [0x00..=0x05, ..] => with(u64::wrapping_add)?,
         [0x0f, 0xb0 | 0xb1, ..] => {
@@ -53,13 +50,17 @@ pub(super) fn compares(block: &Block, at: u16) -> bool {
     bytes.windows(2).any(|code| matches!(code, [0x0f, 0xb0 | 0xb1]))
 }
 
-/// The bytes of a slot's instruction behind its prefixes.
-fn code_of(block: &Block, slot: u16) -> &[u8] {
-    let instruction = block.slots[usize::from(slot)].instruction;
+/// An instruction behind its prefixes.
+fn without_prefixes(bytes: &[u8]) -> &[u8] {
     let is_prefix =
         |byte: &u8| matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3 | 0x40..=0x4f);
-    let bytes = block.instructions().nth(usize::from(instruction)).map_or(&[][..], |(_, bytes)| bytes);
     &bytes[bytes.iter().take_while(|byte| is_prefix(byte)).count()..]
+}
+
+/// The slot's instruction.
+fn code_of(block: &Block, slot: u16) -> &[u8] {
+    let instruction = block.slots[usize::from(slot)].instruction;
+    block.instructions().nth(usize::from(instruction)).map_or(&[][..], |(_, bytes)| without_prefixes(bytes))
 }
 
 /// Whether it stores a value of its own, whatever it found.
@@ -72,9 +73,16 @@ pub(super) fn uses_result(block: &Block, slot: u16) -> bool {
     if matches!(code_of(block, slot), [0x86 | 0x87, ..] | [0x0f, ..]) {
         return true;
     }
-    let next = usize::from(block.slots[usize::from(slot)].instruction) + 1;
-    let bytes = block.instructions().nth(next).map_or(&[][..], |(_, bytes)| bytes);
-    let code: Vec<u8> =
-        bytes.iter().copied().skip_while(|byte| matches!(byte, 0x40..=0x4f | 0xf2 | 0x2e | 0x3e)).collect();
-    matches!(code[..], [0x70..=0x7f, ..] | [0x0f, 0x40..=0x4f | 0x80..=0x8f | 0x90..=0x9f, ..])
+    let behind = block.instructions().skip(usize::from(block.slots[usize::from(slot)].instruction) + 1);
+    let mut behind = behind.map(|(_, bytes)| without_prefixes(bytes)).skip_while(|code| keeps_flags(code));
+    let reads_flags = |code: &[u8]| {
+        matches!(code, [0x70..=0x7f, ..] | [0x0f, 0x40..=0x4f | 0x80..=0x8f | 0x90..=0x9f, ..])
+    };
+    behind.next().is_some_and(reads_flags)
+}
+
+/// Moves, which come between an update and the jump that looks at its flags.
+fn keeps_flags(code: &[u8]) -> bool {
+    matches!(code, [0x50..=0x5f | 0x63 | 0x88..=0x8b | 0x8d | 0x90 | 0xb0..=0xbf | 0xc6 | 0xc7, ..])
+        || matches!(code, [0x0f, 0x1f | 0xb6 | 0xb7 | 0xbe | 0xbf, ..])
 }
