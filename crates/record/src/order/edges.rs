@@ -7,7 +7,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
-use super::rounds::{Found, Place};
+use super::looks::Looks;
+use super::rounds::{Found, Place, is_quiet_call};
 use super::outlines::Outlines;
 use super::sharing::{SharedWords, WORD_BYTES, word_of};
 use super::updates::{compares, exchanges, update_of, uses_result};
@@ -15,6 +16,9 @@ use super::walk::What;
 use crate::code::{Program, SlotKind};
 use crate::event::{Clock, Event, SpinReleaseKind};
 use crate::reader::Record;
+
+/// Plain reads of a thread of which one may say what a comparison expects.
+const LOADS: usize = 4;
 
 /// A store that changes a word, in the order of all.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +107,11 @@ struct OfThread {
     runs: usize,
     /// Reads that wait for their outcome, by their number in `reads`.
     open: Vec<usize>,
-    last_load: Option<usize>,
+    /// The last plain reads, likewise.
+    loads: Vec<usize>,
+    looks: Looks,
+    /// What lies between looks of one wait, apart from rounds.
+    waited: Vec<(u64, u64)>,
     held: Vec<Held>,
 }
 
@@ -182,9 +190,17 @@ impl<'a> Edges<'a> {
     fn event(&mut self, thread: usize, step: u64, event: &Event) {
         let state = &mut self.threads[thread];
         match *event {
-            Event::CallBegin => state.in_call = true,
+            Event::CallBegin => {
+                state.in_call = true;
+                state.looks.forget();
+            }
             Event::CallEnd => state.in_call = false,
-            Event::FutexWait { object, .. } => self.sleeps.push((thread, step, word_of(object))),
+            Event::FutexWait { object, .. } => {
+                self.sleeps.push((thread, step, word_of(object)));
+                state.looks.forget();
+            }
+            Event::SystemCall { number, .. } if is_quiet_call(number) => {}
+            Event::Turn { .. } => {}
             Event::MutexLock { object, .. } | Event::SpinLock { object, .. } | Event::WriteLock { object, .. } => {
                 self.sequence += 1;
                 state.held.push(Held { object, from: self.sequence, to: u64::MAX });
@@ -196,7 +212,7 @@ impl<'a> Edges<'a> {
                     held.to = self.sequence;
                 }
             }
-            _ => {}
+            _ => state.looks.forget(),
         }
     }
 
@@ -226,10 +242,11 @@ impl<'a> Edges<'a> {
         for read in self.threads[thread].open.drain(..) {
             self.reads[read].outcome = id;
         }
+        let (outlines, block) = (self.outlines, self.program.block(id));
+        self.threads[thread].looks.pass(outlines.block(id).instructions);
         if !self.found.has_looked[id as usize] {
             return;
         }
-        let (outlines, block) = (self.outlines, self.program.block(id));
         for access in outlines.accesses(outlines.block(id)) {
             let (at, address) = (usize::from(access.slot), slots[usize::from(access.slot)]);
             let Some(number) = self.sharing.number(word_of(address)) else { continue };
@@ -237,6 +254,8 @@ impl<'a> Edges<'a> {
             if self.is_known[number] || update.is_some() {
                 self.is_known[number] = true;
                 self.touch(thread, step, (id, access.slot), address, access.kind, update);
+            } else if access.kind != SlotKind::Load {
+                self.threads[thread].looks.forget();
             }
         }
     }
@@ -269,17 +288,25 @@ impl<'a> Edges<'a> {
         if reads {
             let update = update.map(|(old, new)| (old, new.wrapping_sub(old) as i64));
             let behind = stores.len();
-            let last_load = self.threads[thread].last_load.take().filter(|&load| {
-                let load = &self.reads[load];
-                update.is_some() && compares(block, place.1) && (load.word, load.behind) == (word, behind)
-            });
-            if let Some(load) = last_load {
-                self.reads[load].is_confirmed = true;
-            }
+            let state = &mut self.threads[thread];
+            let mut confirms = None;
             if update.is_none() {
-                self.threads[thread].last_load = Some(self.reads.len());
+                if let Some(from) = state.looks.at(word, behind, step).filter(|from| *from < step) {
+                    state.waited.push((from, step));
+                }
+                if state.loads.len() == LOADS {
+                    state.loads.remove(0);
+                }
+                state.loads.push(self.reads.len());
+            } else if compares(block, place.1) {
+                let reads = &self.reads;
+                let last = state.loads.iter().rev().find(|&&load| reads[load].word == word).copied();
+                confirms = last.filter(|&load| reads[load].behind == behind);
+                if let Some(load) = confirms {
+                    self.reads[load].is_confirmed = true;
+                }
             }
-            self.threads[thread].open.push(self.reads.len());
+            state.open.push(self.reads.len());
             self.reads.push(Read {
                 number,
                 thread,
@@ -289,7 +316,7 @@ impl<'a> Edges<'a> {
                 behind,
                 update,
                 outcome: 0,
-                confirms: last_load,
+                confirms,
                 is_confirmed: false,
             });
         }
@@ -298,6 +325,7 @@ impl<'a> Edges<'a> {
             None => kind != SlotKind::Load,
         };
         if changes {
+            self.threads[thread].looks.forget();
             self.behind_clock += 1;
             let clock = place_behind(self.clock, self.behind_clock);
             let exchanges = update.is_some() && exchanges(block, place.1);
@@ -346,7 +374,8 @@ impl<'a> Edges<'a> {
         }
         let mut threads = vec![ChangesOfThread::default(); self.threads.len()];
         for (thread, runs) in self.found.runs.iter().enumerate() {
-            threads[thread].changes.extend(runs.iter().map(|&(from, to)| (from, Change::Skip(to))));
+            let waited = runs.iter().chain(&self.threads[thread].waited);
+            threads[thread].changes.extend(waited.map(|&(from, to)| (from, Change::Skip(to))));
             threads[thread].frames = frames[thread].clone();
         }
         self.arbitrate(&locks, &mut threads);

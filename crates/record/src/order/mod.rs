@@ -15,6 +15,7 @@ mod changes;
 mod edges;
 mod flow;
 mod history;
+mod looks;
 mod outlines;
 mod queue_locks;
 mod rounds;

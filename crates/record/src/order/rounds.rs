@@ -111,7 +111,7 @@ pub(super) struct Rounds<'a> {
 }
 
 /// A system call that a waiting thread may make: by its number on x86-64.
-fn is_quiet_call(number: u64) -> bool {
+pub(super) fn is_quiet_call(number: u64) -> bool {
     const SCHED_YIELD: u64 = 24;
     const NANOSLEEP: u64 = 35;
     const GETTIMEOFDAY: u64 = 96;
