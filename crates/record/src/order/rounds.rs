@@ -38,7 +38,7 @@ struct Round {
 }
 
 struct Loop {
-    depth: u32,
+    depth: usize,
     head: u64,
     /// The furthest end of its code that was seen.
     end: u64,
@@ -208,8 +208,8 @@ impl<'a> Rounds<'a> {
         }
         let state = &mut self.threads[thread];
         match block.flow {
-            Flow::Calls => state.history.depth += 1,
-            Flow::Returns => state.history.depth = state.history.depth.saturating_sub(1),
+            Flow::Calls => state.history.call(),
+            Flow::Returns => state.history.give_back(),
             _ => {}
         }
         state.last_block = id;
@@ -269,7 +269,7 @@ impl<'a> Rounds<'a> {
     fn enter(&mut self, thread: usize, step: u64, address: u64) {
         let state = &self.threads[thread];
         let last = self.outlines.block(state.last_block);
-        let depth = state.history.depth;
+        let depth = state.history.depth();
         // What has returned further than where the loop is has left it.
         while let Some(of) = self.threads[thread].loops.last() {
             let is_outside = of.depth == depth && (address < of.head || address >= of.end);
@@ -285,7 +285,7 @@ impl<'a> Rounds<'a> {
         self.enter_again(thread, step, address, last.end, depth);
     }
 
-    fn enter_again(&mut self, thread: usize, step: u64, head: u64, end: u64, depth: u32) {
+    fn enter_again(&mut self, thread: usize, step: u64, head: u64, end: u64, depth: usize) {
         let state = &mut self.threads[thread];
         let at = state.loops.iter().rposition(|of| of.depth == depth && of.head == head);
         let Some(at) = at else {
@@ -528,5 +528,6 @@ impl OfThread {
                 round.sum_up(&self.history);
             }
         }
+        self.history.forget();
     }
 }
