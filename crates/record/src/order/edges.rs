@@ -60,6 +60,8 @@ struct OfThread {
     /// Reads that wait for their outcome, by their number in `reads`.
     open: Vec<usize>,
     held: Vec<Held>,
+    /// Steps at which locks are handed on that are still to come, the next one last.
+    handed_on: Vec<u64>,
 }
 
 pub(super) struct Edges<'a> {
@@ -90,27 +92,28 @@ impl<'a> Edges<'a> {
         for number in found.words.iter().filter_map(|&word| sharing.number(word)) {
             is_known[number] = true;
         }
+        let mut threads: Vec<OfThread> = (0..record.threads()).map(|_| OfThread::default()).collect();
+        for tenure in found.queue_locks.iter().flat_map(|(_, tenures)| tenures) {
+            threads[tenure.thread].handed_on.push(tenure.step);
+            threads[tenure.thread].handed_on.extend(tenure.given.map(|(step, _)| step));
+        }
+        for thread in &mut threads {
+            thread.handed_on.sort_unstable_by(|one, other| other.cmp(one));
+            thread.handed_on.dedup();
+        }
         Self {
             program: record.program(),
             outlines,
             sharing,
             is_known,
             found,
-            threads: (0..record.threads()).map(|_| OfThread::default()).collect(),
+            threads,
             stores: FxHashMap::default(),
             reads: Vec::new(),
             sequence: 0,
             clock: Clock(0),
             behind_clock: 0,
-            places: found
-                .queue_locks
-                .iter()
-                .flat_map(|(_, tenures)| tenures)
-                .flat_map(|tenure| {
-                    [Some(tenure.step), tenure.given.map(|(step, _)| step)].map(|step| (tenure.thread, step))
-                })
-                .filter_map(|(thread, step)| Some(((thread, step?), Clock(0))))
-                .collect(),
+            places: FxHashMap::default(),
         }
     }
 
@@ -161,13 +164,14 @@ impl<'a> Edges<'a> {
         if self.threads[thread].in_call || self.is_left_out(thread, step) {
             return;
         }
-        if !self.places.is_empty()
-            && let Some(place) = self.places.get_mut(&(thread, step))
-        {
-            self.behind_clock += 1;
-            *place = place_behind(self.clock, self.behind_clock);
+        let state = &mut self.threads[thread];
+        while state.handed_on.last().is_some_and(|next| *next <= step) {
+            if state.handed_on.pop() == Some(step) {
+                self.behind_clock += 1;
+                self.places.insert((thread, step), place_behind(self.clock, self.behind_clock));
+            }
         }
-        for read in self.threads[thread].open.drain(..) {
+        for read in state.open.drain(..) {
             self.reads[read].outcome = id;
         }
         if !self.found.has_looked[id as usize] {
@@ -271,7 +275,7 @@ impl<'a> Edges<'a> {
         }
         self.arbitrate(&locks, &mut threads);
         self.hand_on(&locks, &mut threads);
-        let outcomes = self.outcomes(&words);
+        let (outcomes, stepped_back) = self.outcomes(&words);
         let mut wanted: FxHashSet<(u64, usize)> = FxHashSet::default();
         let mut known: FxHashMap<(usize, u64, usize), usize> = FxHashMap::default();
         for read in &self.reads {
@@ -282,7 +286,7 @@ impl<'a> Edges<'a> {
             let mut behind = read.behind;
             let is_counted = read.update.is_some();
             if let Some((_, by)) = read.update {
-                let group = &outcomes[&(read.word, read.place, by)];
+                let group = &outcomes[&(read.place, by)];
                 while behind > 0
                     && let Some((old, _)) = stores[behind - 1].change
                     && group.leads_to(old) == Some(read.outcome)
@@ -306,7 +310,7 @@ impl<'a> Edges<'a> {
                         self.wait(read, store, &mut threads);
                     }
                 }
-                if !is_counted && !self.is_stepped_back(read.word, &outcomes) {
+                if !is_counted && !stepped_back.contains(&read.word) {
                     break;
                 }
             }
@@ -318,10 +322,6 @@ impl<'a> Edges<'a> {
             threads[store.thread].changes.push((store.step, Change::Insert(event)));
         }
         Changes::new(threads)
-    }
-
-    fn is_stepped_back(&self, word: u64, outcomes: &FxHashMap<(u64, Place, i64), Outcomes>) -> bool {
-        outcomes.keys().any(|key| key.0 == word)
     }
 
     fn wait(&self, read: &Read, store: &Store, threads: &mut [ChangesOfThread]) {
@@ -373,19 +373,17 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// How threads went on from what their updates found.
-    fn outcomes(&self, words: &FxHashSet<u64>) -> FxHashMap<(u64, Place, i64), Outcomes> {
+    /// How threads went on from what their updates at a place found, and which words they updated.
+    fn outcomes(&self, words: &FxHashSet<u64>) -> (FxHashMap<(Place, i64), Outcomes>, FxHashSet<u64>) {
         let mut groups: FxHashMap<(Place, i64), Outcomes> = FxHashMap::default();
-        let updates = || {
-            self.reads
-                .iter()
-                .filter_map(|read| Some((read, read.update?)))
-                .filter(|(read, _)| words.contains(&read.word))
-        };
-        for (read, (old, by)) in updates() {
-            groups.entry((read.place, by)).or_default().add(old, read.outcome);
+        let mut updated = FxHashSet::default();
+        for read in self.reads.iter().filter(|read| words.contains(&read.word)) {
+            if let Some((old, by)) = read.update {
+                groups.entry((read.place, by)).or_default().add(old, read.outcome);
+                updated.insert(read.word);
+            }
         }
-        updates().map(|(read, (_, by))| ((read.word, read.place, by), groups[&(read.place, by)].clone())).collect()
+        (groups, updated)
     }
 }
 
