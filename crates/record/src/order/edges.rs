@@ -7,8 +7,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
-use super::rounds::{Found, Place};
 use super::outlines::Outlines;
+use super::rounds::{Found, Place};
 use super::sharing::{SharedWords, WORD_BYTES, word_of};
 use super::updates::{exchanges, update_of, uses_result};
 use super::walk::What;
@@ -82,12 +82,7 @@ pub(super) struct Edges<'a> {
 }
 
 impl<'a> Edges<'a> {
-    pub(super) fn new(
-        record: &'a Record,
-        outlines: &'a Outlines,
-        sharing: &'a SharedWords,
-        found: &'a Found,
-    ) -> Self {
+    pub(super) fn new(record: &'a Record, outlines: &'a Outlines, sharing: &'a SharedWords, found: &'a Found) -> Self {
         let mut is_known = vec![false; sharing.count()];
         for number in found.words.iter().filter_map(|&word| sharing.number(word)) {
             is_known[number] = true;
@@ -275,6 +270,10 @@ impl<'a> Edges<'a> {
         }
         self.arbitrate(&locks, &mut threads);
         self.hand_on(&locks, &mut threads);
+        for thread in &mut self.threads {
+            thread.held.sort_unstable_by_key(|held| held.from);
+        }
+        let of_threads = self.stores_of_threads(&words);
         let (outcomes, stepped_back) = self.outcomes(&words);
         let mut wanted: FxHashSet<(u64, usize)> = FxHashSet::default();
         let mut known: FxHashMap<(usize, u64, usize), usize> = FxHashMap::default();
@@ -294,14 +293,8 @@ impl<'a> Edges<'a> {
                     behind -= 1;
                 }
             }
-            // The last store of each other thread among the first `behind`.
-            let mut seen: Vec<usize> = Vec::new();
-            for at in (0..behind).rev() {
+            for at in Self::last_stores(&of_threads[&read.word], behind) {
                 let store = &stores[at];
-                if seen.contains(&store.thread) {
-                    continue;
-                }
-                seen.push(store.thread);
                 if store.thread != read.thread {
                     let last = known.entry((read.thread, read.word, store.thread)).or_insert(usize::MAX);
                     if *last == usize::MAX || *last < at {
@@ -324,10 +317,34 @@ impl<'a> Edges<'a> {
         Changes::new(threads)
     }
 
+    /// Which of the stores to each word are each thread's.
+    fn stores_of_threads(&self, words: &FxHashSet<u64>) -> FxHashMap<u64, Vec<Vec<usize>>> {
+        let by_thread = |stores: &[Store]| {
+            let mut numbers: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+            for (number, store) in stores.iter().enumerate() {
+                numbers.entry(store.thread).or_default().push(number);
+            }
+            numbers.into_values().collect()
+        };
+        words.iter().filter_map(|word| Some((*word, by_thread(self.stores.get(word)?)))).collect()
+    }
+
+    /// The last store of each thread among the first `behind`, the last of all first.
+    fn last_stores(of_threads: &[Vec<usize>], behind: usize) -> Vec<usize> {
+        let last = |numbers: &Vec<usize>| {
+            let before = numbers.partition_point(|number| *number < behind);
+            before.checked_sub(1).map(|last| numbers[last])
+        };
+        let mut stores: Vec<usize> = of_threads.iter().filter_map(last).collect();
+        stores.sort_unstable_by(|one, other| other.cmp(one));
+        stores
+    }
+
     fn wait(&self, read: &Read, store: &Store, threads: &mut [ChangesOfThread]) {
         let held = &self.threads[read.thread].held;
-        let lends =
-            held.iter().filter(|held| held.from < read.number && read.number < held.to && held.from > store.number);
+        let first = held.partition_point(|held| held.from <= store.number);
+        let taken = held[first..].iter().take_while(|held| held.from < read.number);
+        let lends = taken.filter(|held| read.number < held.to);
         let event = Event::SpinWait {
             clock: store.clock,
             object: read.word * WORD_BYTES,

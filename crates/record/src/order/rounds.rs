@@ -437,9 +437,8 @@ fn is_no_round(history: &History, from: &Mark, to: u64) -> bool {
 /// Whether what a thread has read since `from` can be newer than what it read in a round before: that is seldom so,
 /// and found faster than which word it is.
 fn may_be_newer(history: &History, from: &Mark, thread: usize, before: &Round, turn: &Turn) -> bool {
-    let is_newer = |look: &Look| {
-        look.act != Act::Stores && look.seen.thread != thread && look.seen.number > before.sequence
-    };
+    let is_newer =
+        |look: &Look| look.act != Act::Stores && look.seen.thread != thread && look.seen.number > before.sequence;
     before.from.step < turn.step && history.looks_between(&from.counts, history.counts()).any(is_newer)
 }
 
