@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use super::flow::Flow;
 pub(super) use super::history::Place;
 use super::history::{Act, History, Look, Mark, ROUND_STEPS_MAX, Summary, Token, Version};
-use super::outlines::Outlines;
+use super::outlines::{Access, Outlines};
 use super::queue_locks::{Queues, Tenure};
 use super::sharing::{SharedWords, word_of};
 use super::updates::{compares, update_of};
@@ -203,7 +203,8 @@ impl<'a> Rounds<'a> {
         for access in outlines.accesses(block) {
             let word = word_of(slots[usize::from(access.slot)]);
             if let Some(number) = self.sharing.number(word) {
-                self.touch(thread, step, (id, access.slot), word, number, access.kind, slots);
+                let act = self.act_of(id, *access, slots);
+                self.touch(thread, step, (id, access.slot), word, number, act);
             }
         }
         let state = &mut self.threads[thread];
@@ -215,25 +216,17 @@ impl<'a> Rounds<'a> {
         state.last_block = id;
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn touch(
-        &mut self,
-        thread: usize,
-        step: u64,
-        place: Place,
-        word: u64,
-        number: usize,
-        kind: SlotKind,
-        slots: &[u64],
-    ) {
-        let block = self.program.block(place.0);
-        let update = if kind == SlotKind::Update { update_of(block, place.1.into(), slots) } else { None };
-        let seen = self.versions[number];
-        let act = match (kind, update) {
-            (SlotKind::Load, _) => Act::Reads,
-            (_, Some((old, new))) => Act::Updates(new.wrapping_sub(old) as i64),
+    fn act_of(&self, id: u32, access: Access, slots: &[u64]) -> Act {
+        let update = || update_of(self.program.block(id), access.slot.into(), slots);
+        match access.kind {
+            SlotKind::Load => Act::Reads,
+            SlotKind::Update => update().map_or(Act::Stores, |(old, new)| Act::Updates(new.wrapping_sub(old) as i64)),
             _ => Act::Stores,
-        };
+        }
+    }
+
+    fn touch(&mut self, thread: usize, step: u64, place: Place, word: u64, number: usize, act: Act) {
+        let seen = self.versions[number];
         self.found.has_looked[place.0 as usize] = true;
         let state = &mut self.threads[thread];
         state.history.look(Look { step, place, word, act, seen });
@@ -249,7 +242,7 @@ impl<'a> Rounds<'a> {
             }
         }
         let changes = act.changes();
-        let hands_out = changes && update.is_some() && !compares(block, place.1);
+        let hands_out = changes && act != Act::Stores && !compares(self.program.block(place.0), place.1);
         if hands_out {
             self.queues.updated(thread, step, word, self.sequence + 1, seen);
         } else if act != Act::Stores {

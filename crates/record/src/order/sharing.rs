@@ -68,7 +68,7 @@ const STORED: Uses = 0x8000;
 pub(super) struct Sharing<'a> {
     program: &'a Program,
     numbers: PageNumbers,
-    pages: Vec<Box<[Uses; PAGE_WORDS]>>,
+    pages: Vec<[Uses; PAGE_WORDS]>,
     has_begun: bool,
     /// Whether each thread is inside a synchronisation function, whose own words are no business of ours.
     in_call: Vec<bool>,
@@ -111,7 +111,7 @@ impl<'a> Sharing<'a> {
             let page = word / PAGE_WORDS as u64;
             let number = match self.numbers.find(page) {
                 ABSENT => {
-                    self.pages.push(Box::new([NOBODY; PAGE_WORDS]));
+                    self.pages.push([NOBODY; PAGE_WORDS]);
                     self.numbers.add(page)
                 }
                 number => number,
