@@ -161,7 +161,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Order:
-    """What a replay leaves out of a TRACE frame, and the events that it finds before steps of it."""
+    """What a replay leaves out of a TRACE frame, and which events it finds before which steps."""
 
     skips: list[tuple[int, int]]
     inserts: list[tuple[int, Event]]

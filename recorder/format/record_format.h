@@ -14,7 +14,13 @@
 #define FOOTER_BYTES 32
 #define CACHE_LINE_BYTES 64
 
-enum frame_kind { FRAME_INFO = 1, FRAME_CODE = 2, FRAME_TRACE = 3, FRAME_SEAL = 4, FRAME_ORDER = 5 };
+enum frame_kind {
+  FRAME_INFO = 1,
+  FRAME_CODE = 2,
+  FRAME_TRACE = 3,
+  FRAME_SEAL = 4,
+  FRAME_ORDER = 5
+};
 enum frame_codec { CODEC_STORED = 0, CODEC_ZSTD = 1 };
 
 /* Bounds that a reader relies on. */

@@ -25,6 +25,7 @@ void order_add(const char *record) {
   while (finder > 0 && waitpid(finder, &status, 0) < 0 && errno == EINTR)
     ;
   if (finder < 0 || status != 0)
-    complain("%s: what of its order a replay keeps was not found; replays find it when they open it",
-             record);
+    complain(
+        "%s: what of its order a replay keeps was not found; replays find it when they open it",
+        record);
 }

@@ -27,9 +27,10 @@ void record_file_create(struct record_file *file, const struct arguments *argume
 bool record_file_open(struct record_file *file, const struct control_area *area, int process,
                       unsigned earlier);
 
-/* Has what of its order a replay keeps found and added, cuts off what is not a whole frame, writes the seal and gives the record its name. `ended` says
- * how the program ended, `control` how many threads' last buffers are missing and which limits were
- * met. False, with a complaint and nothing left behind, where that fails. */
+/* Has what of its order a replay keeps found and added, cuts off what is not a whole frame, writes
+ * the seal and gives the record its name. `ended` says how the program ended, `control` how many
+ * threads' last buffers are missing and which limits were met. False, with a complaint and nothing
+ * left behind, where that fails. */
 bool record_file_seal(struct record_file *file, const char *ended,
                       const struct process_control *control);
 

@@ -93,7 +93,9 @@ pub(super) fn decode_slots(
         } else {
             decode_first(bytes, &mut position, strides, of_block)
         };
-        whole.ok_or(CUT_SHORT)?;
+        if whole.is_none() {
+            return Err(CUT_SHORT);
+        }
     }
     if position != end {
         return Err(if position > end { CUT_SHORT } else { Problem::Malformed("bytes follow its last slot value") });

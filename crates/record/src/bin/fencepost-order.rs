@@ -4,13 +4,18 @@
 //! others, so that a record to which that did not come to an end is still one: a reader then finds its order itself.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use fencepost_record::{CutPolicy, Record, Source};
+use fencepost_record::{CutPolicy, Ended, Record, Source};
+
+/// After which somebody wonders what it is doing.
+const LONG: Duration = Duration::from_secs(2);
 
 struct RecordFile {
     name: String,
@@ -52,6 +57,19 @@ fn add_order(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let length = file.metadata()?.len();
     let source = RecordFile { name: path.display().to_string(), file: file.try_clone()?, length };
     let record = Record::open(Arc::new(source), CutPolicy::Allow)?;
+    if matches!(record.ended(), Ended::Sealed { .. }) {
+        return Err(format!("{}: it is sealed already", path.display()).into());
+    }
+    say_if_it_takes_long();
     file.write_all(&record.order_frames()?)?;
     Ok(())
+}
+
+fn say_if_it_takes_long() {
+    if io::stderr().is_terminal() {
+        thread::spawn(|| {
+            thread::sleep(LONG);
+            eprintln!("fencepost-record: the program has ended; finding which of its order a replay keeps");
+        });
+    }
 }

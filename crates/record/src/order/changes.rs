@@ -96,9 +96,9 @@ impl Changes {
 
     /// Those of each frame: its thread, its number and they.
     pub(crate) fn frames(&self) -> impl Iterator<Item = (u32, u32, &FrameChanges)> {
-        (0..).zip(&self.threads).flat_map(|(thread, frames)| {
-            (0..).zip(frames).map(move |(number, changes)| (thread, number, changes))
-        })
+        (0..)
+            .zip(&self.threads)
+            .flat_map(|(thread, frames)| (0..).zip(frames).map(move |(number, changes)| (thread, number, changes)))
     }
 }
 

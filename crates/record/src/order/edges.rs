@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
 use super::looks::Looks;
-use super::rounds::{Found, Place, is_quiet_call};
 use super::outlines::Outlines;
+use super::rounds::{Found, Place, is_quiet_call};
 use super::sharing::{SharedWords, WORD_BYTES, word_of};
 use super::updates::{compares, exchanges, update_of, uses_result};
 use super::walk::What;
@@ -113,6 +113,8 @@ struct OfThread {
     /// What lies between looks of one wait, apart from rounds.
     waited: Vec<(u64, u64)>,
     held: Vec<Held>,
+    /// Steps at which locks are handed on that are still to come, the next one last.
+    handed_on: Vec<u64>,
 }
 
 pub(super) struct Edges<'a> {
@@ -129,7 +131,7 @@ pub(super) struct Edges<'a> {
     clock: Clock,
     behind_clock: u64,
     /// Plain reads in rounds that were left out: place, word, and how many stores to it came before.
-    failed: Vec<(Place, u64, usize)>,
+    failed: FxHashSet<(Place, u64, usize)>,
     /// At futexes: thread, step and word.
     sleeps: Vec<(usize, u64, u64)>,
     /// Where steps at which locks are handed on stand in the process clock.
@@ -137,15 +139,19 @@ pub(super) struct Edges<'a> {
 }
 
 impl<'a> Edges<'a> {
-    pub(super) fn new(
-        record: &'a Record,
-        outlines: &'a Outlines,
-        sharing: &'a SharedWords,
-        found: &'a Found,
-    ) -> Self {
+    pub(super) fn new(record: &'a Record, outlines: &'a Outlines, sharing: &'a SharedWords, found: &'a Found) -> Self {
         let mut is_known = vec![false; sharing.count()];
         for number in found.words.iter().filter_map(|&word| sharing.number(word)) {
             is_known[number] = true;
+        }
+        let mut threads: Vec<OfThread> = (0..record.threads()).map(|_| OfThread::default()).collect();
+        for tenure in found.queue_locks.iter().flat_map(|(_, tenures)| tenures) {
+            threads[tenure.thread].handed_on.push(tenure.step);
+            threads[tenure.thread].handed_on.extend(tenure.given.map(|(step, _)| step));
+        }
+        for thread in &mut threads {
+            thread.handed_on.sort_unstable_by(|one, other| other.cmp(one));
+            thread.handed_on.dedup();
         }
         Self {
             program: record.program(),
@@ -153,23 +159,15 @@ impl<'a> Edges<'a> {
             sharing,
             is_known,
             found,
-            threads: (0..record.threads()).map(|_| OfThread::default()).collect(),
+            threads,
             stores: FxHashMap::default(),
             reads: Vec::new(),
-            failed: Vec::new(),
+            failed: FxHashSet::default(),
             sleeps: Vec::new(),
             sequence: 0,
             clock: Clock(0),
             behind_clock: 0,
-            places: found
-                .queue_locks
-                .iter()
-                .flat_map(|(_, tenures)| tenures)
-                .flat_map(|tenure| {
-                    [Some(tenure.step), tenure.given.map(|(step, _)| step)].map(|step| (tenure.thread, step))
-                })
-                .filter_map(|(thread, step)| Some(((thread, step?), Clock(0))))
-                .collect(),
+            places: FxHashMap::default(),
         }
     }
 
@@ -233,13 +231,14 @@ impl<'a> Edges<'a> {
             self.fail(id, slots);
             return;
         }
-        if !self.places.is_empty()
-            && let Some(place) = self.places.get_mut(&(thread, step))
-        {
-            self.behind_clock += 1;
-            *place = place_behind(self.clock, self.behind_clock);
+        let state = &mut self.threads[thread];
+        while state.handed_on.last().is_some_and(|next| *next <= step) {
+            if state.handed_on.pop() == Some(step) {
+                self.behind_clock += 1;
+                self.places.insert((thread, step), place_behind(self.clock, self.behind_clock));
+            }
         }
-        for read in self.threads[thread].open.drain(..) {
+        for read in state.open.drain(..) {
             self.reads[read].outcome = id;
         }
         let (outlines, block) = (self.outlines, self.program.block(id));
@@ -265,7 +264,7 @@ impl<'a> Edges<'a> {
         for access in self.outlines.accesses(self.outlines.block(id)) {
             let word = word_of(slots[usize::from(access.slot)]);
             if access.kind == SlotKind::Load && self.sharing.number(word).is_some_and(|number| self.is_known[number]) {
-                self.failed.push(((id, access.slot), word, self.stores.get(&word).map_or(0, Vec::len)));
+                self.failed.insert(((id, access.slot), word, self.stores.get(&word).map_or(0, Vec::len)));
             }
         }
     }
@@ -380,7 +379,11 @@ impl<'a> Edges<'a> {
         }
         self.arbitrate(&locks, &mut threads);
         self.hand_on(&locks, &mut threads);
-        let outcomes = self.outcomes(&words);
+        for thread in &mut self.threads {
+            thread.held.sort_unstable_by_key(|held| held.from);
+        }
+        let of_threads = self.stores_of_threads(&words);
+        let (outcomes, stepped_back) = self.outcomes(&words);
         let outcomes_of_loads = self.outcomes_of_loads(&words);
         let mut wanted: FxHashSet<(u64, usize)> = FxHashSet::default();
         let mut known: FxHashMap<(usize, u64, usize), usize> = FxHashMap::default();
@@ -400,7 +403,7 @@ impl<'a> Edges<'a> {
                     behind -= 1;
                 }
             } else if let Some((_, by)) = read.update {
-                let group = &outcomes[&(read.word, read.place, by)];
+                let group = &outcomes[&(read.place, by)];
                 while behind > 0
                     && let Some((old, _)) = stores[behind - 1].change
                     && group.leads_to(old) == Some(read.outcome)
@@ -408,14 +411,8 @@ impl<'a> Edges<'a> {
                     behind -= 1;
                 }
             }
-            // The last store of each other thread among the first `behind`.
-            let mut seen: Vec<usize> = Vec::new();
-            for at in (0..behind).rev() {
+            for at in Self::last_stores(&of_threads[&read.word], behind) {
                 let store = &stores[at];
-                if seen.contains(&store.thread) {
-                    continue;
-                }
-                seen.push(store.thread);
                 if store.thread != read.thread {
                     let last = known.entry((read.thread, read.word, store.thread)).or_insert(usize::MAX);
                     if *last == usize::MAX || *last < at {
@@ -424,7 +421,7 @@ impl<'a> Edges<'a> {
                         self.wait(read, store, &mut threads);
                     }
                 }
-                if !is_counted && !self.is_stepped_back(read.word, &outcomes) {
+                if !is_counted && !stepped_back.contains(&read.word) {
                     break;
                 }
             }
@@ -438,14 +435,34 @@ impl<'a> Edges<'a> {
         Changes::new(threads)
     }
 
-    fn is_stepped_back(&self, word: u64, outcomes: &FxHashMap<(u64, Place, i64), Outcomes>) -> bool {
-        outcomes.keys().any(|key| key.0 == word)
+    /// Which of the stores to each word are each thread's.
+    fn stores_of_threads(&self, words: &FxHashSet<u64>) -> FxHashMap<u64, Vec<Vec<usize>>> {
+        let by_thread = |stores: &[Store]| {
+            let mut numbers: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+            for (number, store) in stores.iter().enumerate() {
+                numbers.entry(store.thread).or_default().push(number);
+            }
+            numbers.into_values().collect()
+        };
+        words.iter().filter_map(|word| Some((*word, by_thread(self.stores.get(word)?)))).collect()
+    }
+
+    /// The last store of each thread among the first `behind`, the last of all first.
+    fn last_stores(of_threads: &[Vec<usize>], behind: usize) -> Vec<usize> {
+        let last = |numbers: &Vec<usize>| {
+            let before = numbers.partition_point(|number| *number < behind);
+            before.checked_sub(1).map(|last| numbers[last])
+        };
+        let mut stores: Vec<usize> = of_threads.iter().filter_map(last).collect();
+        stores.sort_unstable_by(|one, other| other.cmp(one));
+        stores
     }
 
     fn wait(&self, read: &Read, store: &Store, threads: &mut [ChangesOfThread]) {
         let held = &self.threads[read.thread].held;
-        let lends =
-            held.iter().filter(|held| held.from < read.number && read.number < held.to && held.from > store.number);
+        let first = held.partition_point(|held| held.from <= store.number);
+        let taken = held[first..].iter().take_while(|held| held.from < read.number);
+        let lends = taken.filter(|held| read.number < held.to);
         let event = Event::SpinWait {
             clock: store.clock,
             object: read.word * WORD_BYTES,
@@ -525,19 +542,17 @@ impl<'a> Edges<'a> {
         groups
     }
 
-    /// How threads went on from what their updates found.
-    fn outcomes(&self, words: &FxHashSet<u64>) -> FxHashMap<(u64, Place, i64), Outcomes> {
+    /// How threads went on from what their updates at a place found, and which words they updated.
+    fn outcomes(&self, words: &FxHashSet<u64>) -> (FxHashMap<(Place, i64), Outcomes>, FxHashSet<u64>) {
         let mut groups: FxHashMap<(Place, i64), Outcomes> = FxHashMap::default();
-        let updates = || {
-            self.reads
-                .iter()
-                .filter_map(|read| Some((read, read.update?)))
-                .filter(|(read, _)| words.contains(&read.word))
-        };
-        for (read, (old, by)) in updates() {
-            groups.entry((read.place, by)).or_default().add(old, read.outcome);
+        let mut updated = FxHashSet::default();
+        for read in self.reads.iter().filter(|read| words.contains(&read.word)) {
+            if let Some((old, by)) = read.update {
+                groups.entry((read.place, by)).or_default().add(old, read.outcome);
+                updated.insert(read.word);
+            }
         }
-        updates().map(|(read, (_, by))| ((read.word, read.place, by), groups[&(read.place, by)].clone())).collect()
+        (groups, updated)
     }
 }
 

@@ -10,6 +10,8 @@ use super::outlines::Outlines;
 const HISTORY: u64 = 1 << 14;
 /// So many are kept: rounds of a run are summed up late, if at all.
 const KEPT: u64 = 1 << 15;
+/// So many calls deep a thread's blocks are known.
+const DEPTHS: usize = 1 << 12;
 const SUMMED_UP_EVERY: u64 = 1 << 12;
 /// A round with more of them is no waiting.
 pub(super) const ROUND_STEPS_MAX: u64 = 4096;
@@ -51,7 +53,7 @@ pub(super) struct Look {
 }
 
 /// A block, or an event, by which name it goes and what it means for waiting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Token(u32);
 
 const EVENT: u32 = 1 << 31;
@@ -74,15 +76,17 @@ impl Token {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+/// With the counts before it, as far as a round can go back.
+#[derive(Clone, Copy, Debug, Default)]
 struct Passed {
     step: u64,
     token: Token,
-    depth: u32,
-    /// Accesses of a block to shared words.
+    /// The one before it in the same call, or this one itself.
+    before: u32,
+    instructions: u32,
     looks: u32,
-    is_loud: bool,
-    takes_lock: i8,
+    loud: u16,
+    locks: i16,
 }
 
 /// All that a thread has done up to some place: the difference of two is what it did between them.
@@ -115,12 +119,29 @@ pub(super) struct Summary {
     pub reads: Vec<Look>,
 }
 
-#[derive(Default)]
 pub(super) struct History {
-    passed: VecDeque<Passed>,
+    /// The last ones, each at its number modulo [`KEPT`].
+    passed: Box<[Passed]>,
     looks: VecDeque<Look>,
     counts: Counts,
-    pub depth: u32,
+    depth: usize,
+    /// By depth, from `depth_known` on, the number of the last one, and one more; 0 for none. What has returned is not
+    /// there.
+    last: Vec<u64>,
+    depth_known: usize,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            passed: vec![Passed::default(); KEPT as usize].into(),
+            looks: VecDeque::new(),
+            counts: Counts::default(),
+            depth: 0,
+            last: Vec::new(),
+            depth_known: 0,
+        }
+    }
 }
 
 impl History {
@@ -128,39 +149,68 @@ impl History {
         Mark { step, counts: self.counts }
     }
 
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    pub(super) fn call(&mut self) {
+        self.depth += 1;
+    }
+
+    pub(super) fn give_back(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+    }
+
     /// Whether it is time to sum up what [will be forgotten](Self::will_forget), here and below.
     #[inline]
     pub(super) fn pass_block(&mut self, step: u64, id: u32, instructions: u32) -> bool {
-        let token = Token::of_block(id);
-        self.pass(Passed { step, token, depth: self.depth, looks: 0, is_loud: false, takes_lock: 0 });
+        self.pass(step, Token::of_block(id));
         self.counts.instructions += u64::from(instructions);
         self.counts.passed.is_multiple_of(SUMMED_UP_EVERY)
     }
 
-    pub(super) fn pass_event(&mut self, step: u64, token: Token, is_loud: bool, takes_lock: i8) -> bool {
-        self.pass(Passed { step, token, depth: self.depth, looks: 0, is_loud, takes_lock });
+    pub(super) fn pass_event(&mut self, step: u64, token: Token, is_loud: bool, takes_lock: i64) -> bool {
+        self.pass(step, token);
         self.counts.loud += u64::from(is_loud);
-        self.counts.locks += i64::from(takes_lock);
+        self.counts.locks += takes_lock;
         self.counts.passed.is_multiple_of(SUMMED_UP_EVERY)
     }
 
     #[inline]
-    fn pass(&mut self, passed: Passed) {
-        if self.passed.len() as u64 == KEPT {
-            self.passed.pop_front();
-            let first = self.passed[0].step;
-            while self.looks.front().is_some_and(|look| look.step < first) {
-                self.looks.pop_front();
-            }
+    fn pass(&mut self, step: u64, token: Token) {
+        let Counts { passed, looks, instructions, loud, locks, .. } = self.counts;
+        if self.depth_known + self.last.len() != self.depth + 1 {
+            self.change_depth();
         }
-        self.passed.push_back(passed);
+        let last = self.last.last_mut().map_or(0, |last| std::mem::replace(last, passed + 1));
+        let before = if last == 0 { passed } else { last - 1 } as u32;
+        let (instructions, looks, loud, locks) = (instructions as u32, looks as u32, loud as u16, locks as i16);
+        self.passed[(passed % KEPT) as usize] = Passed { step, token, before, instructions, looks, loud, locks };
         self.counts.passed += 1;
+    }
+
+    fn change_depth(&mut self) {
+        self.depth_known = self.depth_known.min(self.depth);
+        self.last.resize(self.depth + 1 - self.depth_known, 0);
+        // Calls that never return make it no longer.
+        if self.last.len() > DEPTHS {
+            self.depth_known += DEPTHS / 2;
+            self.last.drain(..DEPTHS / 2);
+        }
+    }
+
+    /// Forgets accesses of what is forgotten itself.
+    pub(super) fn forget(&mut self) {
+        let Some(first) = self.counts.passed.checked_sub(KEPT) else { return };
+        let first = self.passed[(first % KEPT) as usize].step;
+        while self.looks.front().is_some_and(|look| look.step < first) {
+            self.looks.pop_front();
+        }
     }
 
     /// Of the block that came last.
     #[inline]
     pub(super) fn look(&mut self, look: Look) {
-        self.passed.back_mut().expect("a block has passed").looks += 1;
         self.counts.looks += 1;
         self.counts.changes += u64::from(look.act.changes());
         self.looks.push_back(look);
@@ -176,9 +226,8 @@ impl History {
         self.counts.passed - counts.passed > KEPT - 2 * SUMMED_UP_EVERY
     }
 
-    fn passed_between(&self, from: &Counts, to: &Counts) -> impl DoubleEndedIterator<Item = &Passed> {
-        let gone = self.counts.passed - self.passed.len() as u64;
-        self.passed.range((from.passed - gone) as usize..(to.passed - gone) as usize)
+    fn passed_between(&self, from: &Counts, to: &Counts) -> impl Iterator<Item = &Passed> {
+        (from.passed..to.passed).map(|number| &self.passed[(number % KEPT) as usize])
     }
 
     /// Accesses to shared words.
@@ -233,29 +282,40 @@ impl History {
     /// Where the first round of the loop at [head, end) began: where the thread came to its head, perhaps in the middle
     /// of a block, and has not left it since.
     pub(super) fn began(&self, head: u64, end: u64, outlines: &Outlines) -> Option<Mark> {
-        let mut counts = self.counts;
-        for passed in self.passed.iter().rev().take(ROUND_STEPS_MAX as usize) {
-            if passed.depth < self.depth {
+        let now = &self.counts;
+        let known = self.depth.checked_sub(self.depth_known)?;
+        let mut number = self.last.get(known)?.checked_sub(1)?;
+        while now.passed - number <= ROUND_STEPS_MAX {
+            let passed = &self.passed[(number % KEPT) as usize];
+            if let Some(block) = passed.token.block() {
+                let block = outlines.block(block);
+                if (block.address..block.end).contains(&head) {
+                    return Some(Mark { step: passed.step, counts: self.counts_before(number, passed) });
+                }
+                if !(head..end).contains(&block.address) {
+                    return None;
+                }
+            }
+            let further = u64::from((number as u32).wrapping_sub(passed.before));
+            if further == 0 {
                 return None;
             }
-            counts.passed -= 1;
-            counts.looks -= u64::from(passed.looks);
-            counts.loud -= u64::from(passed.is_loud);
-            counts.locks -= i64::from(passed.takes_lock);
-            let Some(block) = passed.token.block() else { continue };
-            let block = outlines.block(block);
-            counts.instructions -= u64::from(block.instructions);
-            if passed.depth > self.depth {
-                continue;
-            }
-            if (block.address..block.end).contains(&head) {
-                counts.changes -= self.looks_between(&counts, &self.counts).filter(|look| look.act.changes()).count() as u64;
-                return Some(Mark { step: passed.step, counts });
-            }
-            if !(head..end).contains(&block.address) {
-                return None;
-            }
+            number -= further;
         }
         None
+    }
+
+    fn counts_before(&self, number: u64, passed: &Passed) -> Counts {
+        let now = &self.counts;
+        let mut counts = Counts {
+            passed: number,
+            looks: now.looks - u64::from((now.looks as u32).wrapping_sub(passed.looks)),
+            changes: now.changes,
+            instructions: now.instructions - u64::from((now.instructions as u32).wrapping_sub(passed.instructions)),
+            loud: now.loud - u64::from((now.loud as u16).wrapping_sub(passed.loud)),
+            locks: now.locks - i64::from((now.locks as i16).wrapping_sub(passed.locks)),
+        };
+        counts.changes -= self.looks_between(&counts, now).filter(|look| look.act.changes()).count() as u64;
+        counts
     }
 }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use super::flow::Flow;
 pub(super) use super::history::Place;
 use super::history::{Act, History, Look, Mark, ROUND_STEPS_MAX, Summary, Token, Version};
-use super::outlines::Outlines;
+use super::outlines::{Access, Outlines};
 use super::queue_locks::{Queues, Tenure};
 use super::sharing::{SharedWords, word_of};
 use super::updates::{compares, update_of};
@@ -38,7 +38,7 @@ struct Round {
 }
 
 struct Loop {
-    depth: u32,
+    depth: usize,
     head: u64,
     /// The furthest end of its code that was seen.
     end: u64,
@@ -203,37 +203,30 @@ impl<'a> Rounds<'a> {
         for access in outlines.accesses(block) {
             let word = word_of(slots[usize::from(access.slot)]);
             if let Some(number) = self.sharing.number(word) {
-                self.touch(thread, step, (id, access.slot), word, number, access.kind, slots);
+                let act = self.act_of(id, *access, slots);
+                self.touch(thread, step, (id, access.slot), word, number, act);
             }
         }
         let state = &mut self.threads[thread];
         match block.flow {
-            Flow::Calls => state.history.depth += 1,
-            Flow::Returns => state.history.depth = state.history.depth.saturating_sub(1),
+            Flow::Calls => state.history.call(),
+            Flow::Returns => state.history.give_back(),
             _ => {}
         }
         state.last_block = id;
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn touch(
-        &mut self,
-        thread: usize,
-        step: u64,
-        place: Place,
-        word: u64,
-        number: usize,
-        kind: SlotKind,
-        slots: &[u64],
-    ) {
-        let block = self.program.block(place.0);
-        let update = if kind == SlotKind::Update { update_of(block, place.1.into(), slots) } else { None };
-        let seen = self.versions[number];
-        let act = match (kind, update) {
-            (SlotKind::Load, _) => Act::Reads,
-            (_, Some((old, new))) => Act::Updates(new.wrapping_sub(old) as i64),
+    fn act_of(&self, id: u32, access: Access, slots: &[u64]) -> Act {
+        let update = || update_of(self.program.block(id), access.slot.into(), slots);
+        match access.kind {
+            SlotKind::Load => Act::Reads,
+            SlotKind::Update => update().map_or(Act::Stores, |(old, new)| Act::Updates(new.wrapping_sub(old) as i64)),
             _ => Act::Stores,
-        };
+        }
+    }
+
+    fn touch(&mut self, thread: usize, step: u64, place: Place, word: u64, number: usize, act: Act) {
+        let seen = self.versions[number];
         self.found.has_looked[place.0 as usize] = true;
         let state = &mut self.threads[thread];
         state.history.look(Look { step, place, word, act, seen });
@@ -249,7 +242,7 @@ impl<'a> Rounds<'a> {
             }
         }
         let changes = act.changes();
-        let hands_out = changes && update.is_some() && !compares(block, place.1);
+        let hands_out = changes && act != Act::Stores && !compares(self.program.block(place.0), place.1);
         if hands_out {
             self.queues.updated(thread, step, word, self.sequence + 1, seen);
         } else if act != Act::Stores {
@@ -269,7 +262,7 @@ impl<'a> Rounds<'a> {
     fn enter(&mut self, thread: usize, step: u64, address: u64) {
         let state = &self.threads[thread];
         let last = self.outlines.block(state.last_block);
-        let depth = state.history.depth;
+        let depth = state.history.depth();
         // What has returned further than where the loop is has left it.
         while let Some(of) = self.threads[thread].loops.last() {
             let is_outside = of.depth == depth && (address < of.head || address >= of.end);
@@ -285,7 +278,7 @@ impl<'a> Rounds<'a> {
         self.enter_again(thread, step, address, last.end, depth);
     }
 
-    fn enter_again(&mut self, thread: usize, step: u64, head: u64, end: u64, depth: u32) {
+    fn enter_again(&mut self, thread: usize, step: u64, head: u64, end: u64, depth: usize) {
         let state = &mut self.threads[thread];
         let at = state.loops.iter().rposition(|of| of.depth == depth && of.head == head);
         let Some(at) = at else {
@@ -437,9 +430,8 @@ fn is_no_round(history: &History, from: &Mark, to: u64) -> bool {
 /// Whether what a thread has read since `from` can be newer than what it read in a round before: that is seldom so,
 /// and found faster than which word it is.
 fn may_be_newer(history: &History, from: &Mark, thread: usize, before: &Round, turn: &Turn) -> bool {
-    let is_newer = |look: &Look| {
-        look.act != Act::Stores && look.seen.thread != thread && look.seen.number > before.sequence
-    };
+    let is_newer =
+        |look: &Look| look.act != Act::Stores && look.seen.thread != thread && look.seen.number > before.sequence;
     before.from.step < turn.step && history.looks_between(&from.counts, history.counts()).any(is_newer)
 }
 
@@ -528,5 +520,6 @@ impl OfThread {
                 round.sum_up(&self.history);
             }
         }
+        self.history.forget();
     }
 }

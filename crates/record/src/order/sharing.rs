@@ -24,7 +24,7 @@ struct PageNumbers {
     recent: Box<[Cell<(u64, u32)>]>,
 }
 
-const RECENT: usize = 1024;
+const RECENT: usize = 512;
 const ABSENT: u32 = u32::MAX;
 
 impl PageNumbers {
@@ -32,15 +32,20 @@ impl PageNumbers {
         Self { numbers: FxHashMap::default(), recent: vec![Cell::new((u64::MAX, ABSENT)); RECENT].into() }
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&self, page: u64) -> u32 {
         let recent = &self.recent[page as usize % RECENT];
         let (known, number) = recent.get();
         if known == page {
             return number;
         }
+        self.look_up(page)
+    }
+
+    #[cold]
+    fn look_up(&self, page: u64) -> u32 {
         let number = self.numbers.get(&page).copied().unwrap_or(ABSENT);
-        recent.set((page, number));
+        self.recent[page as usize % RECENT].set((page, number));
         number
     }
 
@@ -63,7 +68,7 @@ const STORED: Uses = 0x8000;
 pub(super) struct Sharing<'a> {
     program: &'a Program,
     numbers: PageNumbers,
-    pages: Vec<Box<[Uses; PAGE_WORDS]>>,
+    pages: Vec<[Uses; PAGE_WORDS]>,
     has_begun: bool,
     /// Whether each thread is inside a synchronisation function, whose own words are no business of ours.
     in_call: Vec<bool>,
@@ -106,7 +111,7 @@ impl<'a> Sharing<'a> {
             let page = word / PAGE_WORDS as u64;
             let number = match self.numbers.find(page) {
                 ABSENT => {
-                    self.pages.push(Box::new([NOBODY; PAGE_WORDS]));
+                    self.pages.push([NOBODY; PAGE_WORDS]);
                     self.numbers.add(page)
                 }
                 number => number,
@@ -173,7 +178,7 @@ impl SharedWords {
     }
 
     /// The number of a word, if it is shared.
-    #[inline]
+    #[inline(always)]
     pub(super) fn number(&self, word: u64) -> Option<usize> {
         let page = self.numbers.find(word / PAGE_WORDS as u64);
         if page == ABSENT {

@@ -1,7 +1,11 @@
 //! The one sequence that the turns of all threads make.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
+use rustc_hash::FxHashMap;
+
+use crate::code::Shape;
 use crate::error::RecordError;
 use crate::event::{Clock, Event, ThreadId};
 use crate::reader::Record;
@@ -14,8 +18,15 @@ pub(super) enum What<'a> {
     Event(&'a Event),
 }
 
+/// Frames that are unpacked before somebody needs them.
+const FRAMES_AHEAD: usize = 2;
+
 /// Who has which turn, in order. A turn ends where the thread's next one begins.
-pub(super) struct Turns(Vec<ThreadId>);
+pub(super) struct Turns {
+    threads: Vec<ThreadId>,
+    /// Thread and number of all frames, about in the order in which the turns come to them.
+    frames: Vec<(ThreadId, usize)>,
+}
 
 /// An event with which a turn begins.
 fn begins_turn(event: &Event) -> bool {
@@ -25,20 +36,27 @@ fn begins_turn(event: &Event) -> bool {
 impl Turns {
     pub(super) fn of(record: &Record) -> Result<Self, RecordError> {
         let mut turns: BTreeMap<Clock, ThreadId> = BTreeMap::new();
-        let mut has_turns = false;
-        record.visit_events(|thread, event| {
-            has_turns |= matches!(event, Event::Turn { .. });
-            if begins_turn(event)
-                && let Some(clock) = event.clock()
-            {
-                turns.insert(clock, thread);
-            }
+        let mut frames: Vec<(Clock, ThreadId, usize)> = Vec::new();
+        let (mut has_turns, mut frame, mut turn) = (false, Frame::default(), Clock(0));
+        record.visit_trace(|thread, decoder, _| {
+            decoder.events(&mut frame)?;
+            let number = decoder.header.sequence as usize;
+            let begun = |event: &Event| if begins_turn(event) { event.clock() } else { None };
+            // A frame is come to in the turn in which the one before it ends.
+            let first = frame.events.iter().find_map(begun).unwrap_or_default();
+            frames.push((if number == 0 { first } else { turn }, thread, number));
+            has_turns |= frame.events.iter().any(|event| matches!(event, Event::Turn { .. }));
+            turns.extend(frame.events.iter().filter_map(begun).map(|clock| (clock, thread)));
+            turn = frame.events.iter().rev().find_map(begun).unwrap_or(if number == 0 { first } else { turn });
+            Ok(())
         })?;
-        Ok(Self(if has_turns { turns.into_values().collect() } else { Vec::new() }))
+        frames.sort_unstable();
+        let threads = if has_turns { turns.into_values().collect() } else { Vec::new() };
+        Ok(Self { threads, frames: frames.into_iter().map(|(_, thread, number)| (thread, number)).collect() })
     }
 
     pub(super) fn are_none(&self) -> bool {
-        self.0.is_empty()
+        self.threads.is_empty()
     }
 
     /// Hands everything to `visit`, with its thread and its number among the thread's blocks and events. Gives the
@@ -49,15 +67,73 @@ impl Turns {
         mut visit: impl FnMut(usize, u64, What<'_>),
     ) -> Result<Vec<Vec<u64>>, RecordError> {
         let mut cursors: Vec<Cursor> = (0..record.threads()).map(|thread| Cursor::new(thread as u32)).collect();
-        for &thread in &self.0 {
-            cursors[thread.0 as usize].run(record, &mut visit)?;
-        }
+        std::thread::scope(|scope| {
+            let (unpacked, coming) = sync_channel(FRAMES_AHEAD);
+            let (used, reused) = channel();
+            scope.spawn(move || self.unpack(record, &unpacked, &reused));
+            let mut frames = Frames { coming, counts: self.counts(record), early: FxHashMap::default(), used };
+            let shapes = record.program().shapes();
+            self.threads.iter().try_for_each(|thread| cursors[thread.0 as usize].run(shapes, &mut frames, &mut visit))
+        })?;
         let frames = |cursor: Cursor| {
             let mut frames = cursor.frames;
             frames.push(cursor.number);
             frames
         };
         Ok(cursors.into_iter().map(frames).collect())
+    }
+
+    fn counts(&self, record: &Record) -> Vec<usize> {
+        let mut counts = vec![0; record.threads()];
+        self.frames.iter().for_each(|(thread, _)| counts[thread.0 as usize] += 1);
+        counts
+    }
+
+    /// Unpacks all frames, as long as somebody takes them.
+    fn unpack(&self, record: &Record, unpacked: &SyncSender<Unpacked>, reused: &Receiver<Frame>) {
+        for &(thread, number) in &self.frames {
+            let mut frame = reused.try_recv().unwrap_or_default();
+            let result = record.frame_as_recorded(thread, number, &mut frame);
+            if unpacked.send(result.map(|_| (thread, number, frame))).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+type Unpacked = Result<(ThreadId, usize, Frame), RecordError>;
+
+/// The frames that another thread of ours unpacks.
+struct Frames {
+    coming: Receiver<Unpacked>,
+    /// How many each thread has.
+    counts: Vec<usize>,
+    /// What came before it was needed.
+    early: FxHashMap<(ThreadId, usize), Frame>,
+    used: Sender<Frame>,
+}
+
+impl Frames {
+    /// Puts the frame with this number of a thread in the place of `frame`; false where there is none.
+    fn take(&mut self, thread: ThreadId, number: usize, frame: &mut Frame) -> Result<bool, RecordError> {
+        if number == self.counts[thread.0 as usize] {
+            return Ok(false);
+        }
+        let next = loop {
+            if let Some(next) = self.early.remove(&(thread, number)) {
+                break next;
+            }
+            match self.coming.recv() {
+                Ok(unpacked) => {
+                    let (of, at, frame) = unpacked?;
+                    self.early.insert((of, at), frame);
+                }
+                Err(_) => return Ok(false),
+            }
+        };
+        // Nobody takes it any more once all are unpacked.
+        _ = self.used.send(std::mem::replace(frame, next));
+        Ok(true)
     }
 }
 
@@ -88,12 +164,16 @@ impl Cursor {
     }
 
     /// The next turn: from the event with which it begins to the one with which the next does.
-    fn run(&mut self, record: &Record, visit: &mut impl FnMut(usize, u64, What<'_>)) -> Result<(), RecordError> {
-        let shapes = record.program().shapes();
+    fn run(
+        &mut self,
+        shapes: &[Shape],
+        frames: &mut Frames,
+        visit: &mut impl FnMut(usize, u64, What<'_>),
+    ) -> Result<(), RecordError> {
         let mut is_begun = false;
         loop {
             if self.step == self.frame.steps.len() {
-                if !record.frame_as_recorded(self.thread, self.next_frame, &mut self.frame)? {
+                if !frames.take(self.thread, self.next_frame, &mut self.frame)? {
                     return Ok(());
                 }
                 self.next_frame += 1;
