@@ -74,9 +74,13 @@ uint64_t baton_clock(struct thread *thread) {
   return member->clock;
 }
 
+static void charge(struct baton_member *member, uint64_t instructions) {
+  member->clock += instructions;
+  member->charged += instructions;
+}
+
 void baton_charge(struct thread *thread, uint64_t instructions) {
-  thread->member.clock += instructions;
-  thread->member.charged += instructions;
+  charge(&thread->member, instructions);
 }
 
 uint64_t baton_worked(uint64_t kernel_id) {
@@ -397,7 +401,7 @@ static void pay_pause(struct baton_member *member) {
   bool is_next = member->counted - member->paused_at < PAUSE_ROUND_MAX;
   member->pauses = !is_next ? 0 : member->pauses < PAUSES_MAX ? member->pauses + 1 : PAUSES_MAX;
   member->paused_at = member->counted;
-  member->clock += PAUSE_PRICE << member->pauses;
+  charge(member, PAUSE_PRICE << member->pauses);
 }
 
 static bool is_idle_round(const uint64_t *words, const uint64_t *to) {
@@ -428,7 +432,7 @@ static bool spins(const struct thread *thread) {
 static void pay_spinning(struct baton_member *member) {
   uint64_t ran = member->counted - member->looked_at;
   if (member->is_spinning && ran < LEAD_QUANTUM)
-    member->clock += LEAD_QUANTUM - ran;
+    charge(member, LEAD_QUANTUM - ran);
 }
 
 bool baton_is_due(struct thread *thread, enum baton_lead lead) {
@@ -528,35 +532,41 @@ static void charge_sleep(struct baton_member *member) {
   member->asleep_since_ns = 0;
 }
 
-static void step_inside(struct thread *thread) {
+static void step_inside(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
   lock();
   come_forward(member);
   unlock();
-  await_turn(thread, NULL);
-  await_gone(NULL);
+  await_turn(thread, where);
+  await_gone(where);
   begin_turn(thread);
 }
 
-void baton_come_back(struct thread *thread, bool has_timed_out) {
+bool baton_is_away(const struct thread *thread) { return thread->member.state == BATON_OUTSIDE; }
+
+void baton_leave_call(struct thread *thread) {
   struct baton_member *member = &thread->member;
   int inside = KERNEL_INSIDE;
-  if (__atomic_compare_exchange_n(&member->kernel, &inside, KERNEL_OUTSIDE, false, __ATOMIC_SEQ_CST,
-                                  __ATOMIC_SEQ_CST)) {
-    charge_sleep(member);
-    return;
-  }
-  if (inside == KERNEL_TAKES_LONG) {
+  if (!__atomic_compare_exchange_n(&member->kernel, &inside, KERNEL_OUTSIDE, false,
+                                   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) &&
+      inside == KERNEL_TAKES_LONG) {
     /* Until it has been taken. */
     lock();
     unlock();
     member->kernel = KERNEL_OUTSIDE;
   }
-  if (member->state != BATON_OUTSIDE)
-    return;
-  if (has_timed_out)
-    charge_sleep(member);
-  step_inside(thread);
+  if (baton_is_away(thread))
+    thread->limits->quantum = thread->limits->meeting = thread->limits->pause = NULL;
+}
+
+void baton_come_back(struct thread *thread, bool has_timed_out, void *where) {
+  bool was_inside = thread->member.kernel == KERNEL_INSIDE;
+  baton_leave_call(thread);
+  bool is_away = baton_is_away(thread);
+  if (is_away ? has_timed_out : was_inside)
+    charge_sleep(&thread->member);
+  if (is_away)
+    step_inside(thread, where);
 }
 
 /* Others that wait look for signals; that it sees it is not known of one that blocks it. */

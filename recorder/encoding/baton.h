@@ -120,7 +120,11 @@ void baton_enter_kernel(struct thread *thread, bool may_block);
 void baton_step_outside(struct thread *thread);
 /* Behind either; in vain elsewhere. A call that its time limit ended took all of that time;
  * otherwise, beside others, the real clock says nothing. */
-void baton_come_back(struct thread *thread, bool has_timed_out);
+void baton_come_back(struct thread *thread, bool has_timed_out, void *where);
+/* A handler comes before the call has ended, where nobody can wait: the thread may be without the
+ * baton until it looks next. */
+void baton_leave_call(struct thread *thread);
+bool baton_is_away(const struct thread *thread);
 
 /* The thread has sent a signal to one of the process, or (0) to any: it is there. */
 void baton_sent_signal(struct thread *thread, uint64_t kernel_id);

@@ -309,7 +309,8 @@ bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **positio
   write_order_init(thread);
   thread->process = process_id_of_caller();
   thread->is_recorded = !recording.is_stopped && thread->process == recording.process;
-  baton_set_no_limits(thread);
+  if (baton_is_passed)
+    baton_set_no_limits(thread);
   if (baton_is_passed && thread->process == recording.process)
     baton_join(thread);
   return thread->is_recorded && start_recording(thread);

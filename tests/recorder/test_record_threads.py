@@ -162,6 +162,17 @@ def test_calls_that_no_signal_ends_do_not_fail_by_one(recorder: Recorder) -> Non
     assert (run.returncode, run.stdout) == (0, "0\n"), run.stderr
 
 
+@pytest.mark.parametrize("rounds", [10, pytest.param(500, marks=pytest.mark.slow)])
+def test_threads_fork_and_are_cancelled_while_others_wait_for_their_turns(
+    recorder: Recorder, rounds: int
+) -> None:
+    program = recorder.compile("restless", "-O1")
+    run = recorder.record(program, str(rounds))
+    assert (run.returncode, run.stdout) == (0, f"counted {20 * rounds}\n"), run.stderr
+    record = run.load()
+    assert (record.ended, record.lost) == ("exit 0", 0)
+
+
 LIMIT_MS, SIGNAL_MS, LONG_MS = 300, 700, 3000
 
 
