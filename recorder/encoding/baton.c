@@ -249,6 +249,19 @@ static uint64_t *limit_behind(const struct thread *thread, uint64_t instructions
              : last;
 }
 
+static void move_limit(uint64_t **limit, ptrdiff_t words) {
+  if (*limit != LIMIT_NONE && *limit != NULL)
+    *limit += words;
+}
+
+void baton_moved(struct thread *thread, ptrdiff_t words, bool is_lost) {
+  if (is_lost && words < 0)
+    charge(&thread->member, (uint64_t)-words * 2);
+  move_limit(&thread->limits->quantum, words);
+  move_limit(&thread->limits->meeting, words);
+  move_limit(&thread->limits->pause, words);
+}
+
 static void set_limits(struct thread *thread, const struct baton_member *next) {
   struct baton_limits *limits = thread->limits;
   uint64_t clock = thread->member.clock;

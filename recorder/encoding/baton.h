@@ -12,6 +12,7 @@
 #define BATON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct thread;
@@ -111,6 +112,9 @@ enum baton_end baton_wait(struct thread *thread, uint64_t until);
 /* Likewise until something is so. */
 enum baton_end baton_await(struct thread *thread, baton_question *is_ready, uint64_t until);
 void baton_wake(struct baton_member *member, enum baton_end end);
+/* The position in its buffer has been set back, and all that is compared with it; `is_lost` where
+ * what it did is not counted otherwise. */
+void baton_moved(struct thread *thread, ptrdiff_t words, bool is_lost);
 /* What it does takes longer than its instructions. */
 void baton_charge(struct thread *thread, uint64_t instructions);
 

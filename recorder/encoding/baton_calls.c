@@ -92,9 +92,9 @@ static enum baton_call pause_until_signal(struct thread *thread, int64_t *result
 enum baton_call baton_call(struct thread *thread, const struct system_call *call, int64_t *result) {
   enum baton_call how;
   baton_charge(thread, CALL_PRICE);
+  baton_look(thread, call->x86_64 == SYS_sched_yield ? LEAD_NONE : LEAD_MEETING);
   if (tells(thread, call, result))
     return CALL_IS_MADE;
-  baton_look(thread, call->x86_64 == SYS_sched_yield ? LEAD_NONE : LEAD_MEETING);
   if (readiness_call(thread, call, is_alone(), &how, result))
     return how;
   switch (call->x86_64) {

@@ -68,6 +68,8 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
     if (position <= moved)
       return 0;
     *thread->position = moved;
+    if (baton_has(thread))
+      baton_moved(thread, moved - position, true);
     return (size_t)(position - moved);
   }
   /* Of a call that goes on it is not known yet what becomes of its inside. */
@@ -90,6 +92,8 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
     thread->call_position -= kept - thread->buffer;
   moved = *thread->position - (kept - thread->buffer);
   *thread->position = moved;
+  if (baton_has(thread))
+    baton_moved(thread, moved - position, false);
   if (recording.is_stopped)
     thread->is_recorded = false;
   return (size_t)(position - moved);
