@@ -47,9 +47,9 @@ struct baton_member {
   struct thread *thread;
   struct baton_member *next; /* in the order in which they came */
   uint64_t clock;
-  uint64_t counted; /* of its instructions, what the clock has */
-  uint64_t charged; /* what it did beside them */
-  uint64_t until;   /* where it waits */
+  uint64_t counted;         /* of its instructions, what the clock has */
+  uint64_t charged;         /* what it did beside them */
+  uint64_t until;           /* where it waits */
   baton_question *is_ready; /* likewise; NULL where it has to be woken */
   uint64_t ask_at;
   enum baton_state state;
@@ -58,10 +58,10 @@ struct baton_member {
   uint32_t calls;
   uint64_t asleep_since_ns; /* in a call that may block, by the real clock */
   volatile int looks;       /* times that it has looked for signals while it waits */
-  uint64_t paused_at; /* its instructions at its last pause */
-  uint32_t pauses;    /* one shortly behind the other */
-  uint64_t looked_at; /* its instructions when it was looked at last */
-  bool is_spinning;   /* then it did nothing but read the same words again */
+  uint64_t paused_at;       /* its instructions at its last pause */
+  uint32_t pauses;          /* one shortly behind the other */
+  uint64_t looked_at;       /* its instructions when it was looked at last */
+  bool is_spinning;         /* then it did nothing but read the same words again */
   volatile int has_baton;
 
   /* At a futex (baton_calls.c). */
@@ -135,7 +135,8 @@ void baton_sent_signal(struct thread *thread, uint64_t kernel_id);
 
 uint64_t baton_clock(struct thread *thread);
 struct baton_member *baton_first(void);
-/* What threads have worked, without waits: one by its kernel id, or (0) all that there have been. */
+/* What threads have worked, without waits: one by its kernel id, or (0) all that there have been.
+ */
 uint64_t baton_worked(uint64_t kernel_id);
 
 #endif
