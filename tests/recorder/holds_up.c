@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread is in a system call that ends when another thread makes one: the opening of a pipe by its
- * name, of which nobody can ask whether it would wait. */
+/* A thread is in a system call that ends when another thread makes one: the opening of a pipe by
+ * its name, of which nobody can ask whether it would wait. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
