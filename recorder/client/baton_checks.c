@@ -39,12 +39,15 @@ bool baton_checks_is_atomic(instr_t *instr) {
 static void look(app_pc pc, int lead) {
   void *drcontext = dr_get_current_drcontext();
   struct thread *thread = thread_of(drcontext);
-  if (!baton_has(thread) || !baton_is_due(thread, (enum baton_lead)lead))
+  if (!baton_has(thread) || !(baton_is_away(thread) || baton_is_due(thread, (enum baton_lead)lead)))
     return;
   dr_mcontext_t context = {.size = sizeof(context), .flags = DR_MC_ALL};
   dr_get_mcontext(drcontext, &context);
   context.pc = pc;
-  baton_hand_over(thread, &context);
+  if (baton_is_away(thread))
+    baton_come_back(thread, false, &context);
+  else
+    baton_hand_over(thread, &context);
   /* The code may have been made anew meanwhile. */
   dr_redirect_execution(&context);
 }

@@ -54,7 +54,7 @@ static dr_signal_action_t on_signal(void *drcontext, dr_siginfo_t *information) 
 static void on_transfer(void *drcontext, const dr_kernel_xfer_info_t *transfer) {
   struct thread *thread = thread_of(drcontext);
   if (baton_has(thread))
-    baton_come_back(thread, false); /* from a call that the handler comes before */
+    baton_leave_call(thread);
   if (!thread->is_recorded)
     return;
   if (transfer->type == DR_XFER_SIGNAL_RETURN) {

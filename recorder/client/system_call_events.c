@@ -73,7 +73,7 @@ static bool has_timed_out(int number, int64_t result) {
 static bool on_before(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
   if (baton_has(thread))
-    baton_come_back(thread, false);
+    baton_come_back(thread, false, NULL);
   if (signal_wait_before(drcontext, thread, number) ||
       whole_transfer_before(drcontext, thread, number)) {
     let_others_run(thread);
@@ -100,7 +100,7 @@ static void on_after(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
   int64_t result = (int64_t)dr_syscall_get_result(drcontext);
   if (baton_has(thread))
-    baton_come_back(thread, has_timed_out(number, result));
+    baton_come_back(thread, has_timed_out(number, result), NULL);
   if (signal_wait_after(drcontext, thread, number, &result) ||
       whole_transfer_after(drcontext, thread, number, &result)) {
     let_others_run(thread); /* It is made again. */

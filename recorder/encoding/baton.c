@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "baton.h"
 
-#include "code_table.h"
+#include "baton_queue.h"
 #include "fields.h"
 #include "platform.h"
-#include "raw_words.h"
-#include "record_format.h"
 #include "raw_system_call.h"
+#include "record_format.h"
 #include "recording.h"
+#include "spin_rounds.h"
 #include "thread.h"
 
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -32,7 +31,7 @@ static struct {
   int made;                    /* that were to come */
   uint64_t cleared_at_end;     /* of the one that comes next */
   uint64_t worked_by_ended;
-  volatile int leaving;        /* one that ends is not gone; the kernel clears it */
+  volatile int leaving; /* one that ends is not gone; the kernel clears it */
 
   /* While all wait: who looks whether somebody can go on, and when that began. */
   struct baton_member *watcher;
@@ -74,9 +73,13 @@ uint64_t baton_clock(struct thread *thread) {
   return member->clock;
 }
 
+static void charge(struct baton_member *member, uint64_t instructions) {
+  member->clock += instructions;
+  member->charged += instructions;
+}
+
 void baton_charge(struct thread *thread, uint64_t instructions) {
-  thread->member.clock += instructions;
-  thread->member.charged += instructions;
+  charge(&thread->member, instructions);
 }
 
 uint64_t baton_worked(uint64_t kernel_id) {
@@ -88,68 +91,11 @@ uint64_t baton_worked(uint64_t kernel_id) {
   return worked;
 }
 
-static bool can_run(const struct baton_member *member) {
-  return member->state == BATON_READY ||
-         (member->state == BATON_WAITS &&
-          (member->until != BATON_FOR_EVER || member->is_ready != NULL));
-}
-
-/* The place of its clock from which it could go on. */
-static uint64_t ready_at(const struct baton_member *member) {
-  if (member->state != BATON_WAITS)
-    return member->clock;
-  uint64_t at = member->until;
-  if (member->is_ready != NULL && member->ask_at < at)
-    at = member->ask_at;
-  return at > member->clock ? at : member->clock;
-}
-
-static struct baton_member *first_of_all(const struct baton_member *except) {
-  struct baton_member *best = NULL;
-  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
-    if (member != except && can_run(member) && (best == NULL || ready_at(member) < ready_at(best)))
-      best = member;
-  }
-  return best;
-}
-
-/* Who is asked for goes on no earlier than now: by then another has brought it about. */
-static bool asks(struct baton_member *member, uint64_t now) {
-  if (!member->is_ready(member->thread)) {
-    member->ask_at = now + LEAD_QUANTUM;
-    return false;
-  }
-  if (member->clock < now)
-    member->clock = now;
-  member->state = BATON_READY;
-  member->end = BATON_WOKEN;
-  return true;
-}
-
-/* Who is next, `except` apart; NULL where nobody can run. */
-static struct baton_member *next_of_all(const struct baton_member *except, uint64_t now) {
-  for (;;) {
-    struct baton_member *best = first_of_all(except);
-    if (best == NULL || best->state != BATON_WAITS || best->is_ready == NULL ||
-        best->ask_at > now || best->ask_at >= best->until || asks(best, now))
-      return best;
-  }
-}
-
-static struct baton_member *first_that_is_ready(void) {
-  struct baton_member *best = NULL;
-  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
-    if (member->state == BATON_READY && (best == NULL || member->clock < best->clock))
-      best = member;
-  }
-  return best;
-}
-
 static void give(struct baton_member *member) {
   baton.holder = member;
   baton.watcher = NULL;
   if (member->state == BATON_WAITS) {
-    member->clock = ready_at(member);
+    member->clock = baton_queue_ready_at(member);
     member->end = BATON_TIMED_OUT;
     member->word = 0;
   }
@@ -164,26 +110,6 @@ static void look_soon(void) {
     return;
   struct baton_limits *limits = baton.holder->thread->limits;
   limits->quantum = limits->meeting = limits->pause = NULL;
-}
-
-static struct baton_member *first_of_time(void) {
-  struct baton_member *first = NULL;
-  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
-    if (member->state == BATON_WAITS && member->until != BATON_FOR_EVER &&
-        (first == NULL || member->until < first->until))
-      first = member;
-  }
-  return first;
-}
-
-/* Who can go on although none is ready at `now`: what it asks for is so, or its time has come. */
-static struct baton_member *next_of_waiting(uint64_t now, uint64_t time) {
-  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
-    if (member->state == BATON_WAITS && member->is_ready != NULL && asks(member, now))
-      return member;
-  }
-  struct baton_member *first = first_of_time();
-  return first != NULL && first->until <= time ? first : NULL;
 }
 
 /* Whether something outside may come before the time for which all wait. */
@@ -206,7 +132,7 @@ static void begin_idling(uint64_t now) {
   baton.holder = NULL;
   baton.idle_clock = now;
   baton.idle_since_ns = real_ns();
-  baton.watcher = first_of_all(NULL);
+  baton.watcher = baton_queue_first_waiting(baton.first);
   if (baton.watcher != NULL)
     platform_wake(&baton.watcher->has_baton);
 }
@@ -215,24 +141,21 @@ static void begin_idling(uint64_t now) {
 static void pass_from(struct baton_member *member) {
   uint64_t now = member->clock;
   member->has_baton = 0;
-  struct baton_member *ready = first_that_is_ready();
+  struct baton_member *ready = baton_queue_first_ready(baton.first);
   if (ready != NULL) {
     /* Until that runs nothing changes that others ask for. */
-    give(next_of_all(NULL, ready->clock > now ? ready->clock : now));
+    give(baton_queue_next(baton.first, NULL, ready->clock > now ? ready->clock : now));
     return;
   }
   struct baton_member *next =
-      next_of_waiting(now, is_something_outside() ? now : BATON_FOR_EVER - 1);
+      baton_queue_next_waiting(baton.first, now, is_something_outside() ? now : BATON_FOR_EVER - 1);
   if (next != NULL)
     give(next);
   else
     begin_idling(now);
 }
 
-/* Who reads the same words again and again waits, too: it is seen after few rounds, and the rest of
- * its quantum is only counted. */
-#define SPIN_PERIOD_MAX 32
-#define SPIN_ROUNDS 8
+/* What a thread that spins executes until it looks again. */
 #define SPIN_WORDS 512
 
 /* Before the buffer is full, which moves the position. */
@@ -259,6 +182,19 @@ static uint64_t until_meeting(const struct baton_member *member, uint64_t next) 
   return until > 0 ? (uint64_t)until : 0;
 }
 
+static void move_limit(uint64_t **limit, ptrdiff_t words) {
+  if (*limit != LIMIT_NONE && *limit != NULL)
+    *limit += words;
+}
+
+void baton_moved(struct thread *thread, ptrdiff_t words, bool is_lost) {
+  if (is_lost && words < 0)
+    charge(&thread->member, (uint64_t)-words * 2);
+  move_limit(&thread->limits->quantum, words);
+  move_limit(&thread->limits->meeting, words);
+  move_limit(&thread->limits->pause, words);
+}
+
 static void set_limits(struct thread *thread, const struct baton_member *next) {
   struct baton_limits *limits = thread->limits;
   uint64_t clock = thread->member.clock;
@@ -266,10 +202,11 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
     limits->quantum = limits->meeting = limits->pause = LIMIT_NONE;
     return;
   }
-  uint64_t lead = ready_at(next) > clock ? ready_at(next) - clock : 0;
-  uint64_t behind = clock > ready_at(next) ? clock - ready_at(next) : 0;
+  uint64_t lead = baton_queue_ready_at(next) > clock ? baton_queue_ready_at(next) - clock : 0;
+  uint64_t behind = clock > baton_queue_ready_at(next) ? clock - baton_queue_ready_at(next) : 0;
   limits->pause = *thread->position; /* it pays */
-  limits->meeting = limit_behind(thread, until_meeting(&thread->member, ready_at(next)));
+  limits->meeting =
+      limit_behind(thread, until_meeting(&thread->member, baton_queue_ready_at(next)));
   limits->quantum =
       limit_behind(thread, lead + (behind < LEAD_QUANTUM ? LEAD_QUANTUM - behind : 0));
   if (thread->member.is_spinning && limits->quantum > *thread->position + SPIN_WORDS)
@@ -318,8 +255,8 @@ static uint64_t watch(struct baton_member *member) {
     uint64_t now = baton.idle_clock;
     uint64_t idle_ns = real_ns() - baton.idle_since_ns;
     uint64_t time = now + idle_ns * BATON_INSTRUCTIONS_PER_NS;
-    struct baton_member *next = next_of_waiting(idle_clock(), time);
-    struct baton_member *first = first_of_time();
+    struct baton_member *next = baton_queue_next_waiting(baton.first, idle_clock(), time);
+    struct baton_member *first = baton_queue_first_timed(baton.first);
     wait_ns = idle_ns / 4 < WATCH_NS_MIN ? WATCH_NS_MIN : idle_ns / 4;
     if (wait_ns > WATCH_NS_MAX)
       wait_ns = WATCH_NS_MAX;
@@ -327,6 +264,9 @@ static uint64_t watch(struct baton_member *member) {
         (first->until - time) / BATON_INSTRUCTIONS_PER_NS < wait_ns)
       wait_ns = (first->until - time) / BATON_INSTRUCTIONS_PER_NS + 1;
     if (next != NULL) {
+      /* Timers are real: sleeps must not fall behind them. */
+      if (recording.area->is_among_others && next->state == BATON_WAITS && next->clock < time)
+        next->clock = time;
       give(next);
       wait_ns = 0;
     }
@@ -398,7 +338,7 @@ static void begin_turn(struct thread *thread) {
   tell_turn(thread);
   thread->member.turn_began = thread->member.counted;
   lock();
-  set_limits(thread, next_of_all(&thread->member, thread->member.clock));
+  set_limits(thread, baton_queue_next(baton.first, &thread->member, thread->member.clock));
   unlock();
 }
 
@@ -411,45 +351,20 @@ static void pay_pause(struct baton_member *member) {
   bool is_next = member->counted - member->paused_at < PAUSE_ROUND_MAX;
   member->pauses = !is_next ? 0 : member->pauses < PAUSES_MAX ? member->pauses + 1 : PAUSES_MAX;
   member->paused_at = member->counted;
-  member->clock += PAUSE_PRICE << member->pauses;
-}
-
-static bool is_idle_round(const uint64_t *words, const uint64_t *to) {
-  bool reads = false;
-  for (; words < to; words += raw_words_of(words)) {
-    if (word_is_marker(*words))
-      return false;
-    uint16_t flags = code_table_get((uint32_t)*words)->flags;
-    if ((flags & BLOCK_STORES) != 0)
-      return false;
-    reads |= (flags & BLOCK_READS_DATA) != 0;
-  }
-  return reads && words == to;
-}
-
-static bool spins(const struct thread *thread) {
-  const uint64_t *end = *thread->position;
-  for (ptrdiff_t period = 1; period <= SPIN_PERIOD_MAX; period++) {
-    ptrdiff_t words = period * SPIN_ROUNDS;
-    if (end - words - period < thread->buffer)
-      return false;
-    if (memcmp(end - words, end - words - period, (size_t)words * sizeof(*end)) == 0)
-      return is_idle_round(end - period, end);
-  }
-  return false;
+  charge(member, PAUSE_PRICE << member->pauses);
 }
 
 static void pay_spinning(struct baton_member *member) {
   uint64_t ran = member->counted - member->looked_at;
   if (member->is_spinning && ran < LEAD_QUANTUM)
-    member->clock += LEAD_QUANTUM - ran;
+    charge(member, LEAD_QUANTUM - ran);
 }
 
 bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   struct baton_member *member = &thread->member;
   if (is_alone())
     return false;
-  member->is_spinning = lead == LEAD_QUANTUM && spins(thread);
+  member->is_spinning = lead == LEAD_QUANTUM && spin_rounds_end(thread);
   thread_drain(thread);
   baton_clock(thread);
   if (lead == LEAD_NONE)
@@ -458,11 +373,11 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   member->looked_at = member->counted;
   uint64_t clock = member->clock;
   lock();
-  struct baton_member *next = next_of_all(member, clock);
+  struct baton_member *next = baton_queue_next(baton.first, member, clock);
   set_limits(thread, next);
   unlock();
   uint64_t may_lead = lead == LEAD_MEETING ? meeting_lead(member) : lead;
-  return next != NULL && clock > ready_at(next) + may_lead;
+  return next != NULL && clock > baton_queue_ready_at(next) + may_lead;
 }
 
 void baton_hand_over(struct thread *thread, void *where) {
@@ -543,35 +458,41 @@ static void charge_sleep(struct baton_member *member) {
   member->asleep_since_ns = 0;
 }
 
-static void step_inside(struct thread *thread) {
+static void step_inside(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
   lock();
   come_forward(member);
   unlock();
-  await_turn(thread, NULL);
-  await_gone(NULL);
+  await_turn(thread, where);
+  await_gone(where);
   begin_turn(thread);
 }
 
-void baton_come_back(struct thread *thread, bool has_timed_out) {
+bool baton_is_away(const struct thread *thread) { return thread->member.state == BATON_OUTSIDE; }
+
+void baton_leave_call(struct thread *thread) {
   struct baton_member *member = &thread->member;
   int inside = KERNEL_INSIDE;
-  if (__atomic_compare_exchange_n(&member->kernel, &inside, KERNEL_OUTSIDE, false, __ATOMIC_SEQ_CST,
-                                  __ATOMIC_SEQ_CST)) {
-    charge_sleep(member);
-    return;
-  }
-  if (inside == KERNEL_TAKES_LONG) {
+  if (!__atomic_compare_exchange_n(&member->kernel, &inside, KERNEL_OUTSIDE, false,
+                                   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) &&
+      inside == KERNEL_TAKES_LONG) {
     /* Until it has been taken. */
     lock();
     unlock();
     member->kernel = KERNEL_OUTSIDE;
   }
-  if (member->state != BATON_OUTSIDE)
-    return;
-  if (has_timed_out)
-    charge_sleep(member);
-  step_inside(thread);
+  if (baton_is_away(thread))
+    thread->limits->quantum = thread->limits->meeting = thread->limits->pause = NULL;
+}
+
+void baton_come_back(struct thread *thread, bool has_timed_out, void *where) {
+  bool was_inside = thread->member.kernel == KERNEL_INSIDE;
+  baton_leave_call(thread);
+  bool is_away = baton_is_away(thread);
+  if (is_away ? has_timed_out : was_inside)
+    charge_sleep(&thread->member);
+  if (is_away)
+    step_inside(thread, where);
 }
 
 /* Others that wait look for signals; that it sees it is not known of one that blocks it. */

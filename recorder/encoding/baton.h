@@ -12,6 +12,7 @@
 #define BATON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct thread;
@@ -46,10 +47,10 @@ struct baton_member {
   struct thread *thread;
   struct baton_member *next; /* in the order in which they came */
   uint64_t clock;
-  uint64_t counted; /* of its instructions, what the clock has */
-  uint64_t turn_began; /* likewise, when its turn began */
-  uint64_t charged;    /* what it did beside them */
-  uint64_t until;      /* where it waits */
+  uint64_t counted;         /* of its instructions, what the clock has */
+  uint64_t turn_began;      /* likewise, when its turn began */
+  uint64_t charged;         /* what it did beside them */
+  uint64_t until;           /* where it waits */
   baton_question *is_ready; /* likewise; NULL where it has to be woken */
   uint64_t ask_at;
   enum baton_state state;
@@ -58,10 +59,10 @@ struct baton_member {
   uint32_t calls;
   uint64_t asleep_since_ns; /* in a call that may block, by the real clock */
   volatile int looks;       /* times that it has looked for signals while it waits */
-  uint64_t paused_at; /* its instructions at its last pause */
-  uint32_t pauses;    /* one shortly behind the other */
-  uint64_t looked_at; /* its instructions when it was looked at last */
-  bool is_spinning;   /* then it did nothing but read the same words again */
+  uint64_t paused_at;       /* its instructions at its last pause */
+  uint32_t pauses;          /* one shortly behind the other */
+  uint64_t looked_at;       /* its instructions when it was looked at last */
+  bool is_spinning;         /* then it did nothing but read the same words again */
   volatile int has_baton;
 
   /* At a futex (baton_calls.c). */
@@ -112,6 +113,9 @@ enum baton_end baton_wait(struct thread *thread, uint64_t until);
 /* Likewise until something is so. */
 enum baton_end baton_await(struct thread *thread, baton_question *is_ready, uint64_t until);
 void baton_wake(struct baton_member *member, enum baton_end end);
+/* The position in its buffer has been set back, and all that is compared with it; `is_lost` where
+ * what it did is not counted otherwise. */
+void baton_moved(struct thread *thread, ptrdiff_t words, bool is_lost);
 /* What it does takes longer than its instructions. */
 void baton_charge(struct thread *thread, uint64_t instructions);
 
@@ -121,14 +125,19 @@ void baton_enter_kernel(struct thread *thread, bool may_block);
 void baton_step_outside(struct thread *thread);
 /* Behind either; in vain elsewhere. A call that its time limit ended took all of that time;
  * otherwise, beside others, the real clock says nothing. */
-void baton_come_back(struct thread *thread, bool has_timed_out);
+void baton_come_back(struct thread *thread, bool has_timed_out, void *where);
+/* A handler comes before the call has ended, where nobody can wait: the thread may be without the
+ * baton until it looks next. */
+void baton_leave_call(struct thread *thread);
+bool baton_is_away(const struct thread *thread);
 
 /* The thread has sent a signal to one of the process, or (0) to any: it is there. */
 void baton_sent_signal(struct thread *thread, uint64_t kernel_id);
 
 uint64_t baton_clock(struct thread *thread);
 struct baton_member *baton_first(void);
-/* What threads have worked, without waits: one by its kernel id, or (0) all that there have been. */
+/* What threads have worked, without waits: one by its kernel id, or (0) all that there have been.
+ */
 uint64_t baton_worked(uint64_t kernel_id);
 
 #endif

@@ -12,8 +12,15 @@
 #include "virtual_time.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
+
+/* Newer than the headers may be; programs do without. */
+#define CALL_FUTEX_WAITV 449
+#define CALL_FUTEX_WAKE 454
+#define CALL_FUTEX_WAIT 455
+#define CALL_FUTEX_REQUEUE 456
 
 /* What a system call takes beside its instructions. */
 #define CALL_PRICE 2000u
@@ -27,6 +34,7 @@ static void clear_at_end(struct thread *thread) {
   struct baton_member *member = &thread->member;
   if (!is_alone())
     raw_system_call(SYS_set_tid_address, (uintptr_t)baton_leaves(), 0, 0);
+  futex_table_abandon_locks(thread);
   if (member->cleared_at_end != 0)
     futex_table_clear(member->cleared_at_end);
   member->cleared_at_end = 0;
@@ -74,10 +82,27 @@ static bool tells(struct thread *thread, const struct system_call *call, int64_t
     *result = tell_processor(thread, call->argument);
     return true;
   case SYS_rseq: /* has the processor's number, too */
+  case CALL_FUTEX_WAITV:
+  case CALL_FUTEX_WAKE:
+  case CALL_FUTEX_WAIT:
+  case CALL_FUTEX_REQUEUE:
     *result = -ENOSYS;
     return true;
   default:
     return virtual_time_call(thread, call, result);
+  }
+}
+
+static bool waits_at_futex(const uint64_t *argument) {
+  switch (argument[1] & FUTEX_CMD_MASK) {
+  case FUTEX_WAIT:
+  case FUTEX_WAIT_BITSET:
+  case FUTEX_WAIT_REQUEUE_PI:
+  case FUTEX_LOCK_PI:
+  case FUTEX_LOCK_PI2:
+    return true;
+  default:
+    return false;
   }
 }
 
@@ -92,13 +117,15 @@ static enum baton_call pause_until_signal(struct thread *thread, int64_t *result
 enum baton_call baton_call(struct thread *thread, const struct system_call *call, int64_t *result) {
   enum baton_call how;
   baton_charge(thread, CALL_PRICE);
+  baton_look(thread, call->x86_64 == SYS_sched_yield ? LEAD_NONE : LEAD_MEETING);
   if (tells(thread, call, result))
     return CALL_IS_MADE;
-  baton_look(thread, call->x86_64 == SYS_sched_yield ? LEAD_NONE : LEAD_MEETING);
   if (readiness_call(thread, call, is_alone(), &how, result))
     return how;
   switch (call->x86_64) {
   case SYS_futex:
+    if (!futex_table_has(call->argument))
+      return waits_at_futex(call->argument) ? CALL_GOES_OUTSIDE : CALL_GOES_ON;
     *result = futex_table_call(thread, call->argument);
     return CALL_IS_MADE;
   case SYS_sched_yield:

@@ -2,12 +2,15 @@
 #include "futex_table.h"
 
 #include "baton.h"
+#include "kernel_maps.h"
 #include "platform.h"
+#include "raw_system_call.h"
 #include "thread.h"
 #include "virtual_time.h"
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 static uint64_t arrivals;
@@ -184,6 +187,12 @@ static bool waits_until(struct thread *thread, const uint64_t *argument, bool is
   return true;
 }
 
+bool futex_table_has(const uint64_t *argument) {
+  struct kernel_map map;
+  return (argument[1] & FUTEX_PRIVATE_FLAG) != 0 || !kernel_map_at(argument[0], &map) ||
+         !map.is_shared;
+}
+
 int64_t futex_table_call(struct thread *thread, const uint64_t *argument) {
   uint64_t until = BATON_FOR_EVER;
   uint32_t command = argument[1] & FUTEX_CMD_MASK;
@@ -222,4 +231,40 @@ void futex_table_clear(uint64_t word) {
   int32_t none = 0;
   if (platform_write(word, &none, sizeof(none)))
     futex_wake(word, UINT32_MAX, FUTEX_BITSET_MATCH_ANY);
+}
+
+/* Locks that the thread held and that say so to the next one: as the kernel walks the list. */
+static void abandon(uint64_t word, uint32_t owner) {
+  uint32_t value;
+  if (!read_word(word, &value) || (value & FUTEX_TID_MASK) != owner)
+    return;
+  uint32_t left = (value & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
+  if (platform_write(word, &left, sizeof(left)) && (value & FUTEX_WAITERS) != 0)
+    futex_wake(word, 1, FUTEX_BITSET_MATCH_ANY);
+}
+
+#define IS_PI 1ull /* in a pointer of the list */
+
+static uint64_t link_at(uint64_t address) {
+  uint64_t link = 0;
+  size_t read;
+  return platform_read((void *)(uintptr_t)address, sizeof(link), &link, &read) ? link & ~IS_PI : 0;
+}
+
+void futex_table_abandon_locks(const struct thread *thread) {
+  struct robust_list_head head, *at = NULL;
+  size_t bytes = 0, read;
+  raw_system_call(SYS_get_robust_list, 0, (uintptr_t)&at, (uintptr_t)&bytes);
+  if (at == NULL || !platform_read(at, sizeof(head), &head, &read))
+    return;
+  uint64_t offset = (uint64_t)head.futex_offset, pending = (uint64_t)head.list_op_pending & ~IS_PI;
+  uint64_t lock = (uint64_t)head.list.next & ~IS_PI;
+  for (int i = 0; i < ROBUST_LIST_LIMIT && lock != 0 && lock != (uint64_t)at; i++) {
+    uint64_t next = link_at(lock);
+    if (lock != pending)
+      abandon(lock + offset, kernel_id(thread));
+    lock = next;
+  }
+  if (pending != 0)
+    abandon(pending + offset, kernel_id(thread));
 }

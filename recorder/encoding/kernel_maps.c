@@ -42,6 +42,7 @@ static void parse(const char *line, struct kernel_map *map) {
   at = skip_field(at);
   map->protection =
       (uint8_t)((at[0] == 'r' ? 1 : 0) | (at[1] == 'w' ? 2 : 0) | (at[2] == 'x' ? 4 : 0));
+  map->is_shared = at[3] == 's';
   at = skip_field(at);
   parse_hexadecimal(at, &map->offset);
   uint64_t device_major, device_minor;

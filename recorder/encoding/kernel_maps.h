@@ -14,6 +14,7 @@ struct kernel_map {
   uint32_t device_major, device_minor;
   uint64_t inode;     /* 0 where there is no file */
   uint8_t protection; /* 1 read, 2 write, 4 execute */
+  bool is_shared;     /* what is written there, others see */
   char name[KERNEL_MAP_NAME_MAX];
 };
 

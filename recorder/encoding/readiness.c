@@ -139,9 +139,7 @@ static long poll_now(const uint64_t *argument) {
   return raw_system_call(SYS_poll, argument[0], argument[1], 0);
 }
 
-static bool polls_any(struct thread *thread) {
-  return poll_now(thread->system_call.argument) != 0;
-}
+static bool polls_any(struct thread *thread) { return poll_now(thread->system_call.argument) != 0; }
 
 static long epoll_now(const uint64_t *argument) {
   return raw_system_call_of_5(SYS_epoll_wait, argument[0], argument[1], argument[2], 0, 0);
@@ -178,8 +176,7 @@ static long select_and_tell(const uint64_t *argument) {
   struct descriptor_sets sets;
   long result = select_now(argument, &sets);
   for (int i = 0; i < 3 && result >= 0; i++) {
-    if (argument[1 + i] != 0 &&
-        !platform_write(argument[1 + i], &sets.set[i], set_bytes(argument)))
+    if (argument[1 + i] != 0 && !platform_write(argument[1 + i], &sets.set[i], set_bytes(argument)))
       result = -EFAULT;
   }
   return result;
@@ -189,8 +186,8 @@ static long select_and_tell(const uint64_t *argument) {
 struct poll_kind {
   baton_question *is_ready;
   long (*now)(const uint64_t *argument);
-  int limit;            /* the argument */
-  uint64_t unit_ns;     /* of the limit's second half in memory; 0: it is a number of milliseconds */
+  int limit;        /* the argument */
+  uint64_t unit_ns; /* of the limit's second half in memory; 0: it is a number of milliseconds */
   bool tells_remaining; /* there */
 };
 
@@ -240,8 +237,8 @@ static bool poll_until(struct thread *thread, const struct poll_kind *kind, uint
       time[1] < 0)
     return false;
   if (time[0] < UINT32_MAX)
-    *until = virtual_time_in(thread, (uint64_t)time[0] * NS_PER_S +
-                                         (uint64_t)time[1] * kind->unit_ns);
+    *until =
+        virtual_time_in(thread, (uint64_t)time[0] * NS_PER_S + (uint64_t)time[1] * kind->unit_ns);
   return true;
 }
 
@@ -302,8 +299,7 @@ static enum baton_call wait_for_child(struct thread *thread, const struct system
     return CALL_BLOCKS;
   if ((options & __WNOTHREAD) != 0)
     return CALL_GOES_OUTSIDE;
-  if (has_child(thread) ||
-      baton_await(thread, has_child, BATON_FOR_EVER) != BATON_INTERRUPTED)
+  if (has_child(thread) || baton_await(thread, has_child, BATON_FOR_EVER) != BATON_INTERRUPTED)
     return CALL_GOES_ON;
   return CALL_RESTARTS;
 }

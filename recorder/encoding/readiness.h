@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* System calls that wait for descriptors or children, of threads that take turns: whether they would
- * wait is asked at the thread's turns, without waiting in the kernel. So it depends on the order of
- * the turns alone when they go on, where only the process itself has the other ends. */
+/* System calls that wait for descriptors or children, of threads that take turns: whether they
+ * would wait is asked at the thread's turns, without waiting in the kernel. So it depends on the
+ * order of the turns alone when they go on, where only the process itself has the other ends. */
 #ifndef READINESS_H
 #define READINESS_H
 

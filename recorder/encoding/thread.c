@@ -48,6 +48,8 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
     if (position <= moved)
       return 0;
     *thread->position = moved;
+    if (baton_has(thread))
+      baton_moved(thread, moved - position, true);
     return (size_t)(position - moved);
   }
   /* Of a call that goes on it is not known yet what becomes of its inside. */
@@ -67,6 +69,8 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
     thread->call_position -= kept - thread->buffer;
   moved = *thread->position - (kept - thread->buffer);
   *thread->position = moved;
+  if (baton_has(thread))
+    baton_moved(thread, moved - position, false);
   if (recording.is_stopped)
     thread->is_recorded = false;
   return (size_t)(position - moved);
@@ -222,7 +226,8 @@ bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **positio
   write_order_init(thread);
   thread->process = process_id_of_caller();
   thread->is_recorded = !recording.is_stopped && thread->process == recording.process;
-  baton_set_no_limits(thread);
+  if (baton_is_passed)
+    baton_set_no_limits(thread);
   if (baton_is_passed && thread->process == recording.process)
     baton_join(thread);
   return thread->is_recorded && start_recording(thread);

@@ -85,8 +85,8 @@ struct thread {
   bool is_recorded;    /* false in children that are not, and when the recording has stopped */
   void *engine_thread; /* what the engine calls it */
   uint64_t *buffer;
-  uint64_t *guard; /* its end */
-  uint64_t **position; /* where the next execution goes; instrumented code advances it */
+  uint64_t *guard;             /* its end */
+  uint64_t **position;         /* where the next execution goes; instrumented code advances it */
   struct baton_limits *limits; /* instrumented code compares the position with them */
   struct baton_member member;
 

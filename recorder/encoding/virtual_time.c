@@ -97,8 +97,7 @@ uint64_t virtual_time_at(struct thread *thread, uint64_t ns, int clock) {
 }
 
 uint64_t virtual_time_now_ns(struct thread *thread) {
-  return recording.area->real_time ? real_ns_of(CLOCK_MONOTONIC)
-                                   : time_of(thread, CLOCK_MONOTONIC);
+  return recording.area->real_time ? real_ns_of(CLOCK_MONOTONIC) : time_of(thread, CLOCK_MONOTONIC);
 }
 
 uint64_t virtual_time_left_ns(struct thread *thread, uint64_t until) {
@@ -131,9 +130,9 @@ static bool read_sleep(uint64_t address, uint64_t *ns, int64_t *error) {
   *error = -EINVAL;
   if (time.tv_sec < 0 || time.tv_nsec < 0 || time.tv_nsec >= (long)NS_PER_S)
     return false;
-  *ns = (uint64_t)time.tv_sec > UINT32_MAX ? UINT32_MAX * NS_PER_S
-                                           : (uint64_t)time.tv_sec * NS_PER_S +
-                                                 (uint64_t)time.tv_nsec;
+  *ns = (uint64_t)time.tv_sec > UINT32_MAX
+            ? UINT32_MAX * NS_PER_S
+            : (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
   return true;
 }
 
@@ -160,8 +159,7 @@ static int64_t tell_usage(struct thread *thread, int who, uint64_t to) {
 
 static int64_t tell_times(struct thread *thread, uint64_t to) {
   const uint64_t tick_ns = NS_PER_S / TICKS_PER_S;
-  struct tms times = {
-      .tms_utime = (clock_t)(work_of(thread, CLOCK_PROCESS_CPUTIME_ID) / tick_ns)};
+  struct tms times = {.tms_utime = (clock_t)(work_of(thread, CLOCK_PROCESS_CPUTIME_ID) / tick_ns)};
   if (to != 0 && !platform_write(to, &times, sizeof(times)))
     return -EFAULT;
   return (int64_t)MONOTONIC_START_S * TICKS_PER_S + (int64_t)(ns_of(thread) / tick_ns);

@@ -60,9 +60,9 @@ void write_order_end(struct thread *thread);
 void write_order_wrote(struct thread *thread, const struct block *block, uint64_t address,
                        uint64_t bytes);
 
-/* Looks at everything in the thread's buffer up to `end`, where a record of it begins. Where threads
- * take turns that is all there is to do: it stops at an execution that depends on what the record
- * does not say yet, which write_order_tell then says. Returns where it stopped. */
+/* Looks at everything in the thread's buffer up to `end`, where a record of it begins. Where
+ * threads take turns that is all there is to do: it stops at an execution that depends on what the
+ * record does not say yet, which write_order_tell then says. Returns where it stopped. */
 const uint64_t *write_order_look(struct thread *thread, const uint64_t *end);
 void write_order_tell(struct thread *thread);
 

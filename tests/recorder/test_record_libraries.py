@@ -94,5 +94,5 @@ def test_openmp_program_is_recorded(recorder: Recorder) -> None:
     assert record.is_sealed
     assert len(record.threads) == 4
     assert len(record.events(None, "thread_create")) == 3
-    # libgomp waits by itself, beneath any function that has a name: each thread had turns meanwhile.
+    # libgomp waits by itself, beneath any function that has a name: others had turns meanwhile.
     assert all(record.events(thread, "turn") for thread in record.threads)

@@ -162,6 +162,35 @@ def test_calls_that_no_signal_ends_do_not_fail_by_one(recorder: Recorder) -> Non
     assert (run.returncode, run.stdout) == (0, "0\n"), run.stderr
 
 
+@pytest.mark.parametrize("rounds", [10, pytest.param(500, marks=pytest.mark.slow)])
+def test_threads_fork_and_are_cancelled_while_others_wait_for_their_turns(
+    recorder: Recorder, rounds: int
+) -> None:
+    program = recorder.compile("restless", "-O1")
+    run = recorder.record(program, str(rounds))
+    assert (run.returncode, run.stdout) == (0, f"counted {20 * rounds}\n"), run.stderr
+    record = run.load()
+    assert (record.ended, record.lost) == ("exit 0", 0)
+
+
+def test_a_long_system_call_lets_others_go_on(recorder: Recorder) -> None:
+    run = recorder.record(recorder.compile("holds_up", "-O1"), recorder.folder / "pipe")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "read x\n", "")
+    assert run.load().ended == "exit 0"
+
+
+def test_chance_is_the_seeds(recorder: Recorder) -> None:
+    program = recorder.compile("chance", "-O1")
+    runs = []
+    for seed in ("0", "0", "1"):
+        run = recorder.record(program, options=("--seed", seed))
+        assert (run.returncode, run.stderr) == (0, "")
+        runs.append((run.stdout, run.path.read_bytes()))
+    assert runs[0] == runs[1]
+    words = [[line.split()[1:] for line in said.splitlines()] for said, _ in runs]
+    assert all(of_0 != of_1 for of_0, of_1 in zip(words[0][:3], words[2][:3], strict=True))
+
+
 LIMIT_MS, SIGNAL_MS, LONG_MS = 300, 700, 3000
 
 

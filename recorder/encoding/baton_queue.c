@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "baton_queue.h"
+
+#include <stddef.h>
+
+static bool can_run(const struct baton_member *member) {
+  return member->state == BATON_READY ||
+         (member->state == BATON_WAITS &&
+          (member->until != BATON_FOR_EVER || member->is_ready != NULL));
+}
+
+uint64_t baton_queue_ready_at(const struct baton_member *member) {
+  if (member->state != BATON_WAITS)
+    return member->clock;
+  uint64_t at = member->until;
+  if (member->is_ready != NULL && member->ask_at < at)
+    at = member->ask_at;
+  return at > member->clock ? at : member->clock;
+}
+
+static struct baton_member *first_of_all(struct baton_member *first,
+                                         const struct baton_member *except) {
+  struct baton_member *best = NULL;
+  for (struct baton_member *member = first; member != NULL; member = member->next) {
+    if (member != except && can_run(member) &&
+        (best == NULL || baton_queue_ready_at(member) < baton_queue_ready_at(best)))
+      best = member;
+  }
+  return best;
+}
+
+/* Who is asked for goes on no earlier than now: by then another has brought it about. */
+static bool asks(struct baton_member *member, uint64_t now) {
+  if (!member->is_ready(member->thread)) {
+    member->ask_at = now + LEAD_QUANTUM;
+    return false;
+  }
+  if (member->clock < now)
+    member->clock = now;
+  member->state = BATON_READY;
+  member->end = BATON_WOKEN;
+  return true;
+}
+
+struct baton_member *baton_queue_next(struct baton_member *first, const struct baton_member *except,
+                                      uint64_t now) {
+  for (;;) {
+    struct baton_member *best = first_of_all(first, except);
+    if (best == NULL || best->state != BATON_WAITS || best->is_ready == NULL ||
+        best->ask_at > now || best->ask_at >= best->until || asks(best, now))
+      return best;
+  }
+}
+
+struct baton_member *baton_queue_first_ready(struct baton_member *first) {
+  struct baton_member *best = NULL;
+  for (struct baton_member *member = first; member != NULL; member = member->next) {
+    if (member->state == BATON_READY && (best == NULL || member->clock < best->clock))
+      best = member;
+  }
+  return best;
+}
+
+struct baton_member *baton_queue_first_timed(struct baton_member *first) {
+  struct baton_member *timed = NULL;
+  for (struct baton_member *member = first; member != NULL; member = member->next) {
+    if (member->state == BATON_WAITS && member->until != BATON_FOR_EVER &&
+        (timed == NULL || member->until < timed->until))
+      timed = member;
+  }
+  return timed;
+}
+
+struct baton_member *baton_queue_next_waiting(struct baton_member *first, uint64_t now,
+                                              uint64_t time) {
+  for (struct baton_member *member = first; member != NULL; member = member->next) {
+    if (member->state == BATON_WAITS && member->is_ready != NULL && asks(member, now))
+      return member;
+  }
+  struct baton_member *timed = baton_queue_first_timed(first);
+  return timed != NULL && timed->until <= time ? timed : NULL;
+}
+
+struct baton_member *baton_queue_first_waiting(struct baton_member *first) {
+  return first_of_all(first, NULL);
+}
