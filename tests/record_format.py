@@ -67,7 +67,7 @@ EVENTS = {
     36: ("call_begin", ""),
     37: ("call_end", ""),
     39: ("polling", "instructions:v"),
-    40: ("spin_wait", "c object:v wake:v lends:v"),
+    40: ("spin_wait", "c object:v wake:v maker:v lends:v"),
     41: ("turn", "c estimate:v"),
     42: ("supply", "c object:v"),
     43: ("consume", "c object:v supply:v"),

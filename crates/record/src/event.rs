@@ -197,12 +197,13 @@ pub enum Event {
         object: u64,
         supply: Option<Clock>,
     },
-    /// What follows comes behind the store at `wake`, of another thread, to the word. Others may have the last `lends`
-    /// locks of the thread meanwhile. Like the next two, no recorder writes it: the reader puts it into frames.
+    /// What follows comes behind the store to the word that thread `maker` makes at `wake`. Others may have the last
+    /// `lends` locks of the thread meanwhile. Like the next two, no recorder writes it: the reader puts it into frames.
     SpinWait {
         clock: Clock,
         object: u64,
         wake: Clock,
+        maker: ThreadId,
         lends: u64,
     },
     /// The thread reads a word that others take as a lock, and does not take it: it goes on while no other one has it,

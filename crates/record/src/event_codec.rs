@@ -166,9 +166,10 @@ impl EventFields<'_, '_> {
             43 => Event::Consume { clock: self.clock()?, object: self.number()?, supply: self.wake()? },
             39 => Event::Polling { instructions: self.number()? },
             40 => {
-                let (clock, object, wake, lends) = (self.clock()?, self.number()?, self.wake()?, self.number()?);
+                let (clock, object, wake) = (self.clock()?, self.number()?, self.wake()?);
+                let (maker, lends) = (self.thread()?, self.number()?);
                 match wake {
-                    Some(wake) => Event::SpinWait { clock, object, wake, lends },
+                    Some(wake) => Event::SpinWait { clock, object, wake, maker, lends },
                     None => Event::LockRead { clock, object, lends },
                 }
             }
@@ -261,8 +262,10 @@ impl EventEncoder {
                 self.stream.push(outcome as u8);
             }
             E::FutexWake { clock, object, woken } => self.clocked(20, clock, [object, woken]),
-            E::SpinWait { clock, object, wake, lends } => self.clocked(40, clock, [object, wake.0, lends]),
-            E::LockRead { clock, object, lends } => self.clocked(40, clock, [object, 0, lends]),
+            E::SpinWait { clock, object, wake, maker, lends } => {
+                self.clocked(40, clock, [object, wake.0, maker.0.into(), lends]);
+            }
+            E::LockRead { clock, object, lends } => self.clocked(40, clock, [object, 0, 0, lends]),
             E::SpinRelease { clock, object, kind, lock } => {
                 self.clocked(35, clock, [object]);
                 self.stream.push(kind as u8);

@@ -14,7 +14,7 @@ use super::sharing::{SharedWords, WORD_BYTES, word_of};
 use super::updates::{compares, exchanges, update_of, uses_result};
 use super::walk::What;
 use crate::code::{Program, SlotKind};
-use crate::event::{Clock, Event, SpinReleaseKind};
+use crate::event::{Clock, Event, SpinReleaseKind, ThreadId};
 use crate::reader::Record;
 
 /// Plain reads of a thread of which one may say what a comparison expects.
@@ -467,6 +467,7 @@ impl<'a> Edges<'a> {
             clock: store.clock,
             object: read.word * WORD_BYTES,
             wake: store.clock,
+            maker: ThreadId(store.thread as u32),
             lends: lends.count() as u64,
         };
         // An atomic update happens, and then waits for those that it is to come behind.

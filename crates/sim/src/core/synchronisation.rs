@@ -34,7 +34,7 @@ enum Wait {
     /// For the end of a thread.
     Join { thread: ThreadId },
     /// For the very store of another thread to a word.
-    Word { store: Clock, object: u64 },
+    Word { store: Clock, maker: ThreadId, object: u64 },
 }
 
 #[derive(Clone, Debug, Default)]
@@ -163,16 +163,23 @@ impl Synchronisation {
         Decision { proceeds: true, woken }
     }
 
-    /// `thread` has read a word behind the store at `store`, of another thread. In the meantime others may have the
+    /// `thread` has read a word behind the store that `maker` makes at `store`. In the meantime others may have the
     /// last `lends` locks that it got: a thread that polls under a lock gives it back and tries again.
-    pub fn wait_for_word(&mut self, thread: ThreadId, clock: Clock, object: u64, store: Clock, lends: u64) -> Decision {
+    pub fn wait_for_word(
+        &mut self,
+        thread: ThreadId,
+        clock: Clock,
+        object: u64,
+        (store, maker): (Clock, ThreadId),
+        lends: u64,
+    ) -> Decision {
         if self.given.contains(store) {
             return Decision { proceeds: true, woken: Vec::new() };
         }
         let mut decision = Decision::default();
         self.lend_last(thread, lends, &mut decision);
         self.awaited.entry(store).or_default().push(thread);
-        self.block(thread, clock, Wait::Word { store, object });
+        self.block(thread, clock, Wait::Word { store, maker, object });
         self.untangle(thread, decision)
     }
 
@@ -215,9 +222,9 @@ impl Synchronisation {
         self.blocked_anew.push(thread);
     }
 
-    /// Finds threads that wait for each other because one of them, while it waits until a lock is free, has another
-    /// lock that the first one's owner needs: recorded were both one after the other, so it cannot have come to its own
-    /// lock before. It gives that back, and what it got since, until its wait is over.
+    /// Finds threads that wait for each other because one of them, while it waits at a word, has a lock that another
+    /// one needs first: recorded were both one after the other, so it cannot have come to the lock before. It gives the
+    /// lock back, and what it got since, until its wait is over.
     fn untangle(&mut self, thread: ThreadId, mut decision: Decision) -> Decision {
         while let Some(blocked) = self.blocked_anew.pop() {
             if let Some((holder, lock)) = self.lock_in_circle(blocked) {
@@ -235,7 +242,7 @@ impl Synchronisation {
         decision
     }
 
-    /// A lock of a thread that waits until another one is free, among the threads that wait for each other with `first`.
+    /// A lock of a thread that waits at a word, among the threads that wait for each other with `first`.
     fn lock_in_circle(&self, first: ThreadId) -> Option<(ThreadId, u64)> {
         let mut waiting = first;
         let mut found = None;
@@ -243,12 +250,13 @@ impl Synchronisation {
             let (_, wait) = self.waits.get(&waiting)?;
             let (next, lock) = match *wait {
                 Wait::Lock { object, .. } | Wait::Free { object } => (self.locks.get(&object)?.writer?, Some(object)),
+                Wait::Word { maker, .. } => (maker, None),
                 Wait::Join { thread } => (thread, None),
-                Wait::Wake { .. } | Wait::Barrier { .. } | Wait::Word { .. } => return None,
+                Wait::Wake { .. } | Wait::Barrier { .. } => return None,
             };
-            let only_reads = |(_, wait): &(Clock, Wait)| matches!(wait, Wait::Free { .. });
+            let waits_at_word = |(_, wait): &(Clock, Wait)| matches!(wait, Wait::Word { .. } | Wait::Free { .. });
             if let Some(lock) = lock
-                && self.waits.get(&next).is_some_and(only_reads)
+                && self.waits.get(&next).is_some_and(waits_at_word)
             {
                 found = found.or(Some((next, lock)));
             }
@@ -348,7 +356,7 @@ impl Synchronisation {
                 Wait::Wake { clock, object, .. } => {
                     format!("thread {thread} waits at {object:#x} for the wake-up at clock {}", clock.0)
                 }
-                Wait::Word { store, object } => {
+                Wait::Word { store, object, .. } => {
                     format!("thread {thread} waits at {object:#x} for the store at clock {}", store.0)
                 }
                 Wait::Barrier { object, generation } => {

@@ -305,8 +305,8 @@ impl Host {
     fn wait_at_word(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
         let (id, synchronisation) = (ThreadId(thread as u32), &mut self.process.synchronisation);
         let decision = match *event {
-            Event::SpinWait { clock, object, wake, lends } => {
-                synchronisation.wait_for_word(id, clock, object, wake, lends)
+            Event::SpinWait { clock, object, wake, maker, lends } => {
+                synchronisation.wait_for_word(id, clock, object, (wake, maker), lends)
             }
             Event::LockRead { clock, object, lends } => synchronisation.wait_until_free(id, clock, object, lends),
             Event::SpinRelease { clock, lock, .. } => synchronisation.take_word(id, clock, lock),

@@ -302,8 +302,8 @@ impl ProgramGenerator {
                 self.builder.one(thread, Instruction::Store, object);
                 let alive = self.threads_in(ThreadState::Alive);
                 for waiter in alive.into_iter().filter(|other| *other != thread) {
-                    let wait = Event::SpinWait { clock: self.builder.tick(), object, wake: clock, lends: 0 };
-                    self.builder.event(waiter, &wait);
+                    let (wake, maker, clock) = (clock, ThreadId(thread), self.builder.tick());
+                    self.builder.event(waiter, &Event::SpinWait { clock, object, wake, maker, lends: 0 });
                 }
             }
             3 => {

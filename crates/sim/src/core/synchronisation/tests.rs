@@ -119,14 +119,14 @@ fn where_nobody_can_go_on_the_wait_recorded_first_is_ended() {
     assert_eq!([threads.force(), threads.force(), threads.force()], [Some(B), Some(A), None]);
 }
 
-/// The store for which A waits, at a word, under locks.
+/// The store of B for which A waits, at a word, under locks.
 const S: Clock = Clock(9);
 
 /// A lock whose word A only reads.
 const READ: u64 = 9;
 
 fn waits(threads: &mut Synchronisation, lends: u64) -> Decision {
-    threads.wait_for_word(A, Clock(3), 0x200, S, lends)
+    threads.wait_for_word(A, Clock(3), 0x200, (S, B), lends)
 }
 
 #[test]
@@ -169,11 +169,24 @@ fn a_kept_lock_goes_to_the_thread_that_needs_it_before_it_frees_the_one_that_is_
 }
 
 #[test]
+fn a_kept_lock_goes_to_the_thread_that_needs_it_before_it_makes_the_store() {
+    let mut threads = Synchronisation::default();
+    assert!(threads.apply(A, &lock(1)).proceeds && threads.take_word(A, Clock(2), 7).proceeds);
+    assert!(!waits(&mut threads, 0).proceeds);
+    assert!(!threads.take_word(C, Clock(2), 7).proceeds);
+    let lent = threads.apply(B, &lock(2));
+    assert_eq!(lent, Decision { proceeds: true, woken: vec![C] }, "and what A got later, as it is not there yet");
+    assert!(threads.stored(B, S, None).woken.is_empty());
+    assert!(threads.apply(B, &unlock(10)).woken.is_empty());
+    assert_eq!(threads.stored(C, Clock(11), Some(7)).woken, [A]);
+    assert!(!threads.apply(B, &lock(12)).proceeds, "A has both again");
+}
+
+#[test]
 fn a_circle_may_go_through_threads_that_have_no_lock() {
     let mut threads = Synchronisation::default();
-    assert!(threads.take_word(B, Clock(1), READ).proceeds && threads.apply(A, &lock(1)).proceeds);
-    assert!(!threads.wait_until_free(A, Clock(3), READ, 0).proceeds);
-    assert!(!threads.apply(C, &lock(2)).proceeds, "B may still free its lock");
-    let lent = threads.apply(B, &Event::ThreadJoin { clock: Clock(4), thread: C });
+    assert!(threads.apply(A, &lock(1)).proceeds && !waits(&mut threads, 0).proceeds);
+    assert!(!threads.apply(C, &lock(2)).proceeds, "B may still make its store");
+    let lent = threads.wait_for_word(B, Clock(4), 0x300, (Clock(8), C), 0);
     assert_eq!(lent, Decision { proceeds: false, woken: vec![C] });
 }

@@ -103,7 +103,7 @@ fn s904_every_kind_of_synchronisation_persists_what_was_stored_before_it() {
         |clock| Event::BarrierWait { clock, object: OBJECT, participants: 1, generation: 0 },
         |clock| Event::FutexWake { clock, object: OBJECT, woken: 0 },
         |clock| Event::FutexWait { clock, object: OBJECT, wake: None, outcome: FutexOutcome::ValueChanged },
-        |clock| Event::SpinWait { clock, object: OBJECT, wake: clock, lends: 0 },
+        |clock| Event::SpinWait { clock, object: OBJECT, wake: clock, maker: ThreadId(9), lends: 0 },
         |clock| Event::ThreadCreate { clock, thread: ThreadId(9) },
         |clock| Event::MutexLock { clock, object: OBJECT },
         |clock| Event::SpinLock { clock, object: OBJECT },

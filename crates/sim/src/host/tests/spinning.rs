@@ -3,7 +3,7 @@
 use std::slice;
 
 use super::*;
-use fencepost_record::{FutexOutcome, SpinReleaseKind};
+use fencepost_record::{FutexOutcome, SpinReleaseKind, ThreadId};
 
 /// A word at which threads wait.
 const WORD: u64 = DRAM + 0x20_0040;
@@ -23,9 +23,14 @@ fn stores(script: &mut Script, thread: u32) -> Clock {
     releases(script, thread, SpinReleaseKind::Store, 0)
 }
 
-/// A thread has polled the word until that store.
-fn awaits(script: &mut Script, thread: u32, wake: Clock) {
-    script.event(thread, |clock| Event::SpinWait { clock, object: WORD, wake, lends: 0 });
+/// A thread has polled the word until that store of another.
+fn awaits(script: &mut Script, thread: u32, maker: u32, wake: Clock) {
+    awaits_and_lends(script, thread, maker, wake, 0);
+}
+
+fn awaits_and_lends(script: &mut Script, thread: u32, maker: u32, wake: Clock, lends: u64) {
+    let maker = ThreadId(maker);
+    script.event(thread, |clock| Event::SpinWait { clock, object: WORD, wake, maker, lends });
 }
 
 #[test]
@@ -33,7 +38,7 @@ fn h301_a_waiting_thread_goes_on_with_the_store_of_another() {
     let mut script = threads(1);
     is_busy(&mut script, 1, 1000);
     let store = stores(&mut script, 1);
-    awaits(&mut script, 0, store);
+    awaits(&mut script, 0, 1, store);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
     let read = bench.read_of(line(0));
@@ -48,7 +53,7 @@ fn h302_threads_that_wait_at_one_word_do_not_end_each_other_s_waits() {
     let store = stores(&mut script, 3);
     for thread in 0..3 {
         is_busy(&mut script, thread, 300 * thread as usize + 1);
-        awaits(&mut script, thread, store);
+        awaits(&mut script, thread, 3, store);
         reads(&mut script, thread, u64::from(thread));
     }
     let mut bench = on_cores(4, script);
@@ -66,7 +71,7 @@ fn h303_it_goes_on_when_the_store_takes_effect_and_not_when_that_is_known() {
     is_busy(&mut script, 1, 1000);
     script.run(1, &repeated(15, &divide));
     let late = makes(&mut script, 1, SpinReleaseKind::Store, 0, &store_4(RBX, RAX, WORD));
-    awaits(&mut script, 0, late);
+    awaits(&mut script, 0, 1, late);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
     let read = bench.read_of(line(0));
@@ -78,7 +83,7 @@ fn h304_a_store_that_covers_the_word_ends_the_wait() {
     let mut script = threads(1);
     is_busy(&mut script, 1, 1000);
     let covering = makes(&mut script, 1, SpinReleaseKind::Store, 0, &store(RBX, RCX, WORD - 4));
-    awaits(&mut script, 0, covering);
+    awaits(&mut script, 0, 1, covering);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
     assert!(bench.read_of(line(0)) > 1000);
@@ -96,7 +101,7 @@ fn h305_a_neighbour_s_store_ends_no_wait() {
     script.run(1, &[store_4(RBX, RCX, WORD + 4)]);
     is_busy(&mut script, 1, 1000);
     script.run(1, &[locked_add(RBX, RCX, WORD)]);
-    awaits(&mut script, 0, add);
+    awaits(&mut script, 0, 1, add);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
     assert!(bench.read_of(line(0)) > 1000);
@@ -110,7 +115,7 @@ fn h306_futex_operations_at_the_word_are_no_stores() {
     script.event(1, |clock| Event::FutexWait { clock, object: WORD, wake: Some(wake), outcome });
     is_busy(&mut script, 2, 1500);
     let store = stores(&mut script, 2);
-    awaits(&mut script, 0, store);
+    awaits(&mut script, 0, 2, store);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(3, script);
     assert!(bench.read_of(line(0)) > 1500);
@@ -121,7 +126,7 @@ fn h307_a_store_while_warming_ends_a_wait_too() {
     let mut script = threads(1);
     is_busy(&mut script, 1, 1000);
     let store = stores(&mut script, 1);
-    awaits(&mut script, 0, store);
+    awaits(&mut script, 0, 1, store);
     script.run(0, &[marker(1)]);
     reads(&mut script, 0, 0);
     script.run(0, &[marker(2)]);
@@ -133,7 +138,7 @@ fn h307_a_store_while_warming_ends_a_wait_too() {
 #[test]
 fn h308_a_wait_that_no_store_ends_ends_when_nothing_else_goes_on() {
     let mut script = threads(1);
-    awaits(&mut script, 0, Clock(1 << 20));
+    awaits(&mut script, 0, 1, Clock(1 << 20));
     reads(&mut script, 0, 0);
     is_busy(&mut script, 1, 500);
     let mut bench = on_cores(2, script);
@@ -145,7 +150,7 @@ fn h308_a_wait_that_no_store_ends_ends_when_nothing_else_goes_on() {
 fn h309_a_wait_reads_its_word_by_the_rounds_in_the_record_alone() {
     let waits = |rounds: u64| {
         let mut script = Script::default();
-        awaits(&mut script, 0, Clock(1 << 20));
+        awaits(&mut script, 0, 1, Clock(1 << 20));
         (0..rounds).for_each(|_| script.run(0, &[load(RAX, RBX, WORD)]));
         let mut bench = on_cores(1, script);
         let state = bench.state(0, WORD);
@@ -161,7 +166,7 @@ fn h310_a_wait_is_for_its_own_store() {
     stores(&mut script, 1);
     is_busy(&mut script, 1, 1000);
     let second = stores(&mut script, 1);
-    awaits(&mut script, 0, second);
+    awaits(&mut script, 0, 1, second);
     reads(&mut script, 0, 0);
     let mut bench = on_cores(2, script);
     let read = bench.read_of(line(0));
@@ -171,19 +176,21 @@ fn h310_a_wait_is_for_its_own_store() {
 
 #[test]
 fn h311_who_waits_for_a_store_lets_its_maker_have_a_lock_before() {
-    let mut script = threads(1);
     // The store is made under the lock that the waiting thread has taken.
-    is_busy(&mut script, 1, 500);
-    lock(&mut script, 1, 7);
-    let wake = stores(&mut script, 1);
-    unlock(&mut script, 1, 7);
-    lock(&mut script, 0, 7);
-    script.event(0, |clock| Event::SpinWait { clock, object: WORD, wake, lends: 1 });
-    reads(&mut script, 0, 0);
-    unlock(&mut script, 0, 7);
-    let mut bench = on_cores(2, script);
-    assert!(bench.read_of(line(0)) > 500);
-    assert_eq!(bench.host().forced_waits(), 0);
+    for lends in [0, 1] {
+        let mut script = threads(1);
+        is_busy(&mut script, 1, 500);
+        lock(&mut script, 1, 7);
+        let wake = stores(&mut script, 1);
+        unlock(&mut script, 1, 7);
+        lock(&mut script, 0, 7);
+        awaits_and_lends(&mut script, 0, 1, wake, lends);
+        reads(&mut script, 0, 0);
+        unlock(&mut script, 0, 7);
+        let mut bench = on_cores(2, script);
+        assert!(bench.read_of(line(0)) > 500);
+        assert_eq!(bench.host().forced_waits(), 0);
+    }
 }
 
 /// When the thread goes on that waits at the word while it holds a lock, and the one that wants that lock. The store
@@ -193,7 +200,7 @@ fn goes_on_beside_a_wait_under_a_lock(lends: u64) -> (u64, u64) {
     lock(&mut script, 0, 7);
     is_busy(&mut script, 1, 1000);
     let wake = stores(&mut script, 1);
-    script.event(0, |clock| Event::SpinWait { clock, object: WORD, wake, lends });
+    awaits_and_lends(&mut script, 0, 1, wake, lends);
     reads(&mut script, 0, 0);
     is_busy(&mut script, 0, 1000);
     unlock(&mut script, 0, 7);
