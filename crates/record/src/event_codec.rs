@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn types_and_choices_that_do_not_exist_are_refused() {
-        for code in (0..=u8::MAX).filter(|code| !(1..=41).contains(code) || [21, 38].contains(code)) {
+        for code in (0..=u8::MAX).filter(|code| !(1..=43).contains(code) || [21, 38].contains(code)) {
             assert_eq!(decoded(&[code, 0, 0, 0, 0]), Err(Problem::UnknownEvent(code)));
         }
         let (no_roi, no_outcome, no_call) = ([26, 0], [19, 0, 1, 0, 4], [32, 0, 5, 0, 0]);
