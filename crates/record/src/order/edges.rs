@@ -7,13 +7,12 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
-use super::looks::Looks;
-use super::outlines::Outlines;
-use super::rounds::{Found, Place, is_quiet_call};
-use super::sharing::{SharedWords, WORD_BYTES, word_of};
-use super::updates::{compares, exchanges, update_of, uses_result};
-use super::walk::What;
-use crate::code::{Program, SlotKind};
+use super::found::{Found, Held};
+use super::history::Place;
+use super::log::{Kind, Logged};
+use super::updates::{compares, exchanges, uses_result};
+use super::words::{WORD_BYTES, Words, word_of};
+use crate::code::Program;
 use crate::event::{Clock, Event, SpinReleaseKind, ThreadId};
 use crate::reader::Record;
 
@@ -93,219 +92,103 @@ fn tenures(stores: &[Store]) -> Option<Vec<Tenure>> {
     (is_shared && tenures[0].give.is_some()).then_some(tenures)
 }
 
-/// A lock that a thread has from one place to another.
-#[derive(Clone, Copy, Debug)]
-struct Held {
-    object: u64,
-    from: u64,
-    to: u64,
-}
-
-#[derive(Default)]
-struct OfThread {
-    in_call: bool,
-    runs: usize,
-    /// Reads that wait for their outcome, by their number in `reads`.
-    open: Vec<usize>,
-    /// The last plain reads, likewise.
-    loads: Vec<usize>,
-    looks: Looks,
-    /// What lies between looks of one wait, apart from rounds.
-    waited: Vec<(u64, u64)>,
-    held: Vec<Held>,
-    /// Steps at which locks are handed on that are still to come, the next one last.
-    handed_on: Vec<u64>,
-}
-
 pub(super) struct Edges<'a> {
     program: &'a Program,
-    outlines: &'a Outlines,
-    sharing: &'a SharedWords,
-    found: &'a Found,
-    threads: Vec<OfThread>,
-    /// Of each shared word, whether its accesses are kept: it was waited for, or is updated.
-    is_known: Vec<bool>,
+    found: Found,
+    /// Of each thread, the last plain reads, by their number in `reads`.
+    loads: Vec<Vec<usize>>,
+    /// Words whose accesses are kept: they were waited for, or are updated.
+    known: FxHashSet<u64>,
     stores: FxHashMap<u64, Vec<Store>>,
     reads: Vec<Read>,
-    sequence: u64,
     clock: Clock,
     behind_clock: u64,
     /// Plain reads in rounds that were left out: place, word, and how many stores to it came before.
     failed: FxHashSet<(Place, u64, usize)>,
-    /// At futexes: thread, step and word.
-    sleeps: Vec<(usize, u64, u64)>,
-    /// Where steps at which locks are handed on stand in the process clock.
+    /// Threads and steps at which locks are handed on.
+    handed_on: FxHashSet<(usize, u64)>,
+    /// Where these stand in the process clock.
     places: FxHashMap<(usize, u64), Clock>,
 }
 
 impl<'a> Edges<'a> {
-    pub(super) fn new(record: &'a Record, outlines: &'a Outlines, sharing: &'a SharedWords, found: &'a Found) -> Self {
-        let mut is_known = vec![false; sharing.count()];
-        for number in found.words.iter().filter_map(|&word| sharing.number(word)) {
-            is_known[number] = true;
-        }
-        let mut threads: Vec<OfThread> = (0..record.threads()).map(|_| OfThread::default()).collect();
+    /// Of what is logged.
+    pub(super) fn of(record: &'a Record, words: &Words, found: Found) -> Self {
+        let mut handed_on = FxHashSet::default();
         for tenure in found.queue_locks.iter().flat_map(|(_, tenures)| tenures) {
-            threads[tenure.thread].handed_on.push(tenure.step);
-            threads[tenure.thread].handed_on.extend(tenure.given.map(|(step, _)| step));
+            handed_on.insert((tenure.thread, tenure.step));
+            handed_on.extend(tenure.given.map(|(step, _)| (tenure.thread, step)));
         }
-        for thread in &mut threads {
-            thread.handed_on.sort_unstable_by(|one, other| other.cmp(one));
-            thread.handed_on.dedup();
-        }
-        Self {
+        let mut edges = Self {
             program: record.program(),
-            outlines,
-            sharing,
-            is_known,
+            known: found.words.clone(),
+            loads: vec![Vec::new(); record.threads()],
             found,
-            threads,
             stores: FxHashMap::default(),
             reads: Vec::new(),
             failed: FxHashSet::default(),
-            sleeps: Vec::new(),
-            sequence: 0,
             clock: Clock(0),
             behind_clock: 0,
+            handed_on,
             places: FxHashMap::default(),
+        };
+        for access in words.log.iter() {
+            let clock = words.clock(access.number);
+            if clock > edges.clock {
+                (edges.clock, edges.behind_clock) = (clock, 0);
+            }
+            edges.take_in(access, words.log.update(access));
         }
+        edges
     }
 
-    pub(super) fn take_in(&mut self, thread: usize, step: u64, what: What<'_>) {
-        match what {
-            What::Event(event) => {
-                if let Some(clock) = event.clock()
-                    && clock > self.clock
-                {
-                    (self.clock, self.behind_clock) = (clock, 0);
-                }
-                self.event(thread, step, event);
+    fn take_in(&mut self, access: &Logged, update: Option<(u64, u64)>) {
+        let (thread, word) = (access.thread as usize, word_of(access.address));
+        if self.found.run_at(thread, access.step).is_some() {
+            // A round that is left out reads what lets no thread go on.
+            if access.kind == Kind::Read && self.known.contains(&word) {
+                self.failed.insert((access.place, word, self.stores.get(&word).map_or(0, Vec::len)));
             }
-            What::Block { id, slots } => self.block(thread, step, id, slots),
-        }
-    }
-
-    fn event(&mut self, thread: usize, step: u64, event: &Event) {
-        let state = &mut self.threads[thread];
-        match *event {
-            Event::CallBegin => {
-                state.in_call = true;
-                state.looks.forget();
-            }
-            Event::CallEnd => state.in_call = false,
-            Event::FutexWait { object, .. } => {
-                self.sleeps.push((thread, step, word_of(object)));
-                state.looks.forget();
-            }
-            Event::SystemCall { number, .. } if is_quiet_call(number) => {}
-            Event::Turn { .. } => {}
-            Event::MutexLock { object, .. } | Event::SpinLock { object, .. } | Event::WriteLock { object, .. } => {
-                self.sequence += 1;
-                state.held.push(Held { object, from: self.sequence, to: u64::MAX });
-            }
-            Event::MutexUnlock { object, .. } | Event::SpinUnlock { object, .. } | Event::RwUnlock { object, .. } => {
-                self.sequence += 1;
-                let last = state.held.iter_mut().rev().find(|held| held.object == object && held.to == u64::MAX);
-                if let Some(held) = last {
-                    held.to = self.sequence;
-                }
-            }
-            _ => state.looks.forget(),
-        }
-    }
-
-    fn is_left_out(&mut self, thread: usize, step: u64) -> bool {
-        let state = &mut self.threads[thread];
-        let runs = &self.found.runs[thread];
-        while runs.get(state.runs).is_some_and(|&(_, to)| to <= step) {
-            state.runs += 1;
-        }
-        runs.get(state.runs).is_some_and(|&(from, _)| from <= step)
-    }
-
-    fn block(&mut self, thread: usize, step: u64, id: u32, slots: &[u64]) {
-        if self.threads[thread].in_call {
             return;
         }
-        if self.is_left_out(thread, step) {
-            self.fail(id, slots);
-            return;
+        if self.handed_on.remove(&(thread, access.step)) {
+            self.behind_clock += 1;
+            self.places.insert((thread, access.step), place_behind(self.clock, self.behind_clock));
         }
-        let state = &mut self.threads[thread];
-        while state.handed_on.last().is_some_and(|next| *next <= step) {
-            if state.handed_on.pop() == Some(step) {
-                self.behind_clock += 1;
-                self.places.insert((thread, step), place_behind(self.clock, self.behind_clock));
-            }
+        if update.is_some() {
+            self.known.insert(word);
         }
-        for read in state.open.drain(..) {
-            self.reads[read].outcome = id;
-        }
-        let (outlines, block) = (self.outlines, self.program.block(id));
-        self.threads[thread].looks.pass(outlines.block(id).instructions);
-        if !self.found.has_looked[id as usize] {
-            return;
-        }
-        for access in outlines.accesses(outlines.block(id)) {
-            let (at, address) = (usize::from(access.slot), slots[usize::from(access.slot)]);
-            let Some(number) = self.sharing.number(word_of(address)) else { continue };
-            let update = if access.kind == SlotKind::Update { update_of(block, at, slots) } else { None };
-            if self.is_known[number] || update.is_some() {
-                self.is_known[number] = true;
-                self.touch(thread, step, (id, access.slot), address, access.kind, update);
-            } else if access.kind != SlotKind::Load {
-                self.threads[thread].looks.forget();
-            }
+        if self.known.contains(&word) {
+            self.touch(access, word, update);
         }
     }
 
-    /// A round that is left out reads what lets no thread go on.
-    fn fail(&mut self, id: u32, slots: &[u64]) {
-        for access in self.outlines.accesses(self.outlines.block(id)) {
-            let word = word_of(slots[usize::from(access.slot)]);
-            if access.kind == SlotKind::Load && self.sharing.number(word).is_some_and(|number| self.is_known[number]) {
-                self.failed.insert(((id, access.slot), word, self.stores.get(&word).map_or(0, Vec::len)));
-            }
-        }
-    }
-
-    fn touch(
-        &mut self,
-        thread: usize,
-        step: u64,
-        place: Place,
-        address: u64,
-        kind: SlotKind,
-        update: Option<(u64, u64)>,
-    ) {
-        let word = word_of(address);
-        self.sequence += 1;
-        let number = self.sequence;
+    fn touch(&mut self, access: &Logged, word: u64, update: Option<(u64, u64)>) {
+        let Logged { number, step, place, .. } = *access;
+        let thread = access.thread as usize;
         let block = self.program.block(place.0);
         let stores = self.stores.entry(word).or_default();
-        let reads = kind == SlotKind::Load || (update.is_some() && uses_result(block, place.1));
-        if reads {
+        if access.kind == Kind::Read || (update.is_some() && uses_result(block, place.1)) {
             let update = update.map(|(old, new)| (old, new.wrapping_sub(old) as i64));
             let behind = stores.len();
-            let state = &mut self.threads[thread];
+            let loads = &mut self.loads[thread];
             let mut confirms = None;
             if update.is_none() {
-                if let Some(from) = state.looks.at(word, behind, step).filter(|from| *from < step) {
-                    state.waited.push((from, step));
+                if loads.len() == LOADS {
+                    loads.remove(0);
                 }
-                if state.loads.len() == LOADS {
-                    state.loads.remove(0);
-                }
-                state.loads.push(self.reads.len());
+                loads.push(self.reads.len());
             } else if compares(block, place.1) {
                 let reads = &self.reads;
-                let last = state.loads.iter().rev().find(|&&load| reads[load].word == word).copied();
+                let last = loads.iter().rev().find(|&&load| reads[load].word == word).copied();
                 confirms = last.filter(|&load| reads[load].behind == behind);
                 if let Some(load) = confirms {
                     self.reads[load].is_confirmed = true;
                 }
             }
-            state.open.push(self.reads.len());
+            // What is left out is no way to go on.
+            let next = step + u64::from(access.outcome_after);
+            let outcome = self.found.run_at(thread, next).map_or(access.outcome, |run| run.block);
             self.reads.push(Read {
                 number,
                 thread,
@@ -314,21 +197,20 @@ impl<'a> Edges<'a> {
                 word,
                 behind,
                 update,
-                outcome: 0,
+                outcome,
                 confirms,
                 is_confirmed: false,
             });
         }
         let changes = match update {
             Some((old, new)) => old != new,
-            None => kind != SlotKind::Load,
+            None => access.kind != Kind::Read,
         };
         if changes {
-            self.threads[thread].looks.forget();
             self.behind_clock += 1;
             let clock = place_behind(self.clock, self.behind_clock);
             let exchanges = update.is_some() && exchanges(block, place.1);
-            stores.push(Store { number, thread, step, clock, address, change: update, exchanges });
+            stores.push(Store { number, thread, step, clock, address: access.address, change: update, exchanges });
         }
     }
 
@@ -360,7 +242,7 @@ impl<'a> Edges<'a> {
         self.stores.iter().filter(|(_, stores)| is_counter(stores)).map(|(&word, _)| word).collect()
     }
 
-    pub(super) fn finish(mut self, frames: &[Vec<u64>]) -> Changes {
+    pub(super) fn finish(mut self, frames: Vec<Vec<u64>>) -> Changes {
         let locks = self.locks();
         let mut words = self.counters();
         words.extend(&self.found.words);
@@ -371,16 +253,18 @@ impl<'a> Edges<'a> {
                 words.remove(&given);
             }
         }
-        let mut threads = vec![ChangesOfThread::default(); self.threads.len()];
+        let mut threads: Vec<_> =
+            frames.into_iter().map(|frames| ChangesOfThread { frames, ..ChangesOfThread::default() }).collect();
         for (thread, runs) in self.found.runs.iter().enumerate() {
-            let waited = runs.iter().chain(&self.threads[thread].waited);
-            threads[thread].changes.extend(waited.map(|&(from, to)| (from, Change::Skip(to))));
-            threads[thread].frames = frames[thread].clone();
+            threads[thread].changes.extend(runs.iter().map(|run| (run.from, Change::Skip(run.to))));
+        }
+        for waited in self.found.waited.iter().filter(|waited| self.known.contains(&waited.word)) {
+            threads[waited.thread].changes.push((waited.from, Change::Skip(waited.to)));
         }
         self.arbitrate(&locks, &mut threads);
         self.hand_on(&locks, &mut threads);
-        for thread in &mut self.threads {
-            thread.held.sort_unstable_by_key(|held| held.from);
+        for held in &mut self.found.held {
+            held.sort_unstable_by_key(|held| held.from);
         }
         let of_threads = self.stores_of_threads(&words);
         let (outcomes, stepped_back) = self.outcomes(&words);
@@ -459,7 +343,7 @@ impl<'a> Edges<'a> {
     }
 
     fn wait(&self, read: &Read, store: &Store, threads: &mut [ChangesOfThread]) {
-        let held = &self.threads[read.thread].held;
+        let held = &self.found.held[read.thread];
         let first = held.partition_point(|held| held.from <= store.number);
         let taken = held[first..].iter().take_while(|held| held.from < read.number);
         let lends = taken.filter(|held| read.number < held.to);
@@ -488,11 +372,11 @@ impl<'a> Edges<'a> {
                     threads[store.thread].changes.push((store.step, Change::Insert(event)));
                 }
                 let to = give.map_or(u64::MAX, |give| give.number);
-                self.threads[take.thread].held.push(Held { object, from: take.number, to });
+                self.found.held[take.thread].push(Held { object, from: take.number, to });
             }
         }
         // Whoever slept for one takes it as soon as it is free, whoever gives it back.
-        for &(thread, step, word) in &self.sleeps {
+        for &(thread, step, word) in &self.found.sleeps {
             if locks.contains_key(&word) {
                 threads[thread].changes.push((step, Change::Skip(step + 1)));
             }

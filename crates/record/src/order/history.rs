@@ -1,15 +1,22 @@
 //! What a thread did lately, to look back at, and what it did in a round of a loop.
 
-use std::collections::VecDeque;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::outlines::Outlines;
+use super::outlines::{Access, Outlines};
+use super::updates::update_of;
+use super::words::{Words, word_of};
+use crate::code::{Program, SlotKind};
 
 /// Blocks and events of a thread that a round may have begun at.
 const HISTORY: u64 = 1 << 14;
 /// So many are kept: rounds of a run are summed up late, if at all.
 const KEPT: u64 = 1 << 15;
+/// So many values of their slots are kept.
+const KEPT_SLOTS: u64 = 1 << 17;
+/// Nobody returns from more calls than he was in when there came to be a second thread.
+const DEPTH_FIRST: usize = 1 << 20;
+/// Between two looks of one wait.
+const LOOK_INSTRUCTIONS_MAX: u64 = 100;
 /// So many calls deep a thread's blocks are known.
 const DEPTHS: usize = 1 << 12;
 const SUMMED_UP_EVERY: u64 = 1 << 12;
@@ -36,20 +43,33 @@ pub(super) enum Act {
     Updates(i64),
 }
 
-impl Act {
-    pub(super) fn changes(self) -> bool {
-        !matches!(self, Self::Reads | Self::Updates(0))
-    }
-}
-
-/// An access to a shared word.
+/// An access to a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    pub step: u64,
     pub place: Place,
     pub word: u64,
     pub act: Act,
     pub seen: Version,
+}
+
+/// What the looks of a thread are found with.
+#[derive(Clone, Copy)]
+pub(super) struct Memory<'a> {
+    pub thread: usize,
+    pub program: &'a Program,
+    pub outlines: &'a Outlines,
+    pub words: &'a Words,
+}
+
+impl Memory<'_> {
+    pub(super) fn act(&self, id: u32, access: Access, slots: &[u64]) -> Act {
+        let update = || update_of(self.program.block(id), access.slot.into(), slots);
+        match access.kind {
+            SlotKind::Load => Act::Reads,
+            SlotKind::Update => update().map_or(Act::Stores, |(old, new)| Act::Updates(new.wrapping_sub(old) as i64)),
+            _ => Act::Stores,
+        }
+    }
 }
 
 /// A block, or an event, by which name it goes and what it means for waiting.
@@ -81,21 +101,24 @@ impl Token {
 struct Passed {
     step: u64,
     token: Token,
-    /// The one before it in the same call, or this one itself.
-    before: u32,
     instructions: u32,
-    looks: u32,
+    slots: u32,
+    /// How far the one before it in the same call is, or 0.
+    before: u16,
     loud: u16,
     locks: i16,
+    stores: u16,
+    updates: u16,
 }
 
 /// All that a thread has done up to some place: the difference of two is what it did between them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    passed: u64,
-    looks: u64,
-    /// Of these, those that change their word.
-    changes: u64,
+    pub passed: u64,
+    slots: u64,
+    /// Of shared words, and atomic updates that change them.
+    stores: u64,
+    updates: u64,
     pub instructions: u64,
     /// Events that are more than waiting may do.
     loud: u64,
@@ -117,12 +140,15 @@ pub(super) struct Summary {
     pub path: Vec<Token>,
     /// The last read of each word at each place.
     pub reads: Vec<Look>,
+    /// Words that it stored to.
+    pub stores: Vec<u64>,
 }
 
 pub(super) struct History {
     /// The last ones, each at its number modulo [`KEPT`].
     passed: Box<[Passed]>,
-    looks: VecDeque<Look>,
+    /// Of the blocks among them, each at its number modulo [`KEPT_SLOTS`].
+    slots: Box<[u64]>,
     counts: Counts,
     depth: usize,
     /// By depth, from `depth_known` on, the number of the last one, and one more; 0 for none. What has returned is not
@@ -135,11 +161,11 @@ impl Default for History {
     fn default() -> Self {
         Self {
             passed: vec![Passed::default(); KEPT as usize].into(),
-            looks: VecDeque::new(),
+            slots: vec![0; KEPT_SLOTS as usize].into(),
             counts: Counts::default(),
-            depth: 0,
+            depth: DEPTH_FIRST,
             last: Vec::new(),
-            depth_known: 0,
+            depth_known: DEPTH_FIRST,
         }
     }
 }
@@ -163,9 +189,18 @@ impl History {
 
     /// Whether it is time to sum up what [will be forgotten](Self::will_forget), here and below.
     #[inline]
-    pub(super) fn pass_block(&mut self, step: u64, id: u32, instructions: u32) -> bool {
+    pub(super) fn pass_block(&mut self, step: u64, id: u32, instructions: u32, slots: &[u64]) -> bool {
         self.pass(step, Token::of_block(id));
         self.counts.instructions += u64::from(instructions);
+        let at = (self.counts.slots % KEPT_SLOTS) as usize;
+        if let Some(kept) = self.slots.get_mut(at..at + slots.len()) {
+            kept.iter_mut().zip(slots).for_each(|(kept, slot)| *kept = *slot);
+        } else {
+            for (at, slot) in (at..).zip(slots) {
+                self.slots[at % KEPT_SLOTS as usize] = *slot;
+            }
+        }
+        self.counts.slots += slots.len() as u64;
         self.counts.passed.is_multiple_of(SUMMED_UP_EVERY)
     }
 
@@ -178,14 +213,23 @@ impl History {
 
     #[inline]
     fn pass(&mut self, step: u64, token: Token) {
-        let Counts { passed, looks, instructions, loud, locks, .. } = self.counts;
+        let Counts { passed, slots, instructions, loud, locks, stores, updates } = self.counts;
         if self.depth_known + self.last.len() != self.depth + 1 {
             self.change_depth();
         }
         let last = self.last.last_mut().map_or(0, |last| std::mem::replace(last, passed + 1));
-        let before = if last == 0 { passed } else { last - 1 } as u32;
-        let (instructions, looks, loud, locks) = (instructions as u32, looks as u32, loud as u16, locks as i16);
-        self.passed[(passed % KEPT) as usize] = Passed { step, token, before, instructions, looks, loud, locks };
+        let before = if last == 0 || passed + 1 - last > KEPT { 0 } else { (passed + 1 - last) as u16 };
+        self.passed[(passed % KEPT) as usize] = Passed {
+            step,
+            token,
+            instructions: instructions as u32,
+            slots: slots as u32,
+            before,
+            loud: loud as u16,
+            locks: locks as i16,
+            stores: stores as u16,
+            updates: updates as u16,
+        };
         self.counts.passed += 1;
     }
 
@@ -199,21 +243,11 @@ impl History {
         }
     }
 
-    /// Forgets accesses of what is forgotten itself.
-    pub(super) fn forget(&mut self) {
-        let Some(first) = self.counts.passed.checked_sub(KEPT) else { return };
-        let first = self.passed[(first % KEPT) as usize].step;
-        while self.looks.front().is_some_and(|look| look.step < first) {
-            self.looks.pop_front();
-        }
-    }
-
-    /// Of the block that came last.
+    /// The block that came last changes a shared word.
     #[inline]
-    pub(super) fn look(&mut self, look: Look) {
-        self.counts.looks += 1;
-        self.counts.changes += u64::from(look.act.changes());
-        self.looks.push_back(look);
+    pub(super) fn change(&mut self, act: Act) {
+        self.counts.stores += u64::from(act == Act::Stores);
+        self.counts.updates += u64::from(act != Act::Stores);
     }
 
     /// Whether what came at `counts` is too long ago for a round.
@@ -230,22 +264,76 @@ impl History {
         (from.passed..to.passed).map(|number| &self.passed[(number % KEPT) as usize])
     }
 
-    /// Accesses to shared words.
-    pub(super) fn looks_between(&self, from: &Counts, to: &Counts) -> impl DoubleEndedIterator<Item = &Look> {
-        let gone = self.counts.looks - self.looks.len() as u64;
-        self.looks.range((from.looks - gone) as usize..(to.looks - gone) as usize)
+    /// The values of a block that came here, if they are still there.
+    fn slots(&self, passed: &Passed, into: &mut Vec<u64>, count: usize) -> bool {
+        let ago = u64::from((self.counts.slots as u32).wrapping_sub(passed.slots));
+        into.clear();
+        if ago > KEPT_SLOTS {
+            return false;
+        }
+        let first = self.counts.slots - ago;
+        into.extend((first..first + count as u64).map(|at| self.slots[(at % KEPT_SLOTS) as usize]));
+        true
+    }
+
+    /// Hands all accesses of a block that came here to `visit`, without what they saw.
+    fn visit_block(&self, memory: Memory<'_>, passed: &Passed, slots: &mut Vec<u64>, mut visit: impl FnMut(Look)) {
+        let Some(id) = passed.token.block() else { return };
+        let accesses = memory.outlines.accesses(memory.outlines.block(id));
+        if accesses.is_empty() || !self.slots(passed, slots, memory.program.block(id).slots.len()) {
+            return;
+        }
+        for access in accesses.iter().filter(|access| !access.is_large) {
+            let word = word_of(slots[usize::from(access.slot)]);
+            visit(Look { place: (id, access.slot), word, act: memory.act(id, *access, slots), seen: Version::default() });
+        }
+    }
+
+    fn looks_between(&self, memory: Memory<'_>, from: &Counts, to: &Counts) -> Vec<Look> {
+        let (mut looks, mut slots) = (Vec::new(), Vec::new());
+        for passed in self.passed_between(from, to) {
+            self.visit_block(memory, passed, &mut slots, |look| {
+                looks.push(Look { seen: memory.words.seen(memory.thread, passed.step, look.word), ..look });
+            });
+        }
+        looks
+    }
+
+    /// Where a thread that looks at a word in the block with this number, or from there on, began to: behind the first
+    /// of its looks at it, one soon behind the other. They may be in any code: a first look that the compiler has
+    /// peeled off a loop, or loops that poll in one way and then in another.
+    pub(super) fn first_look(&self, memory: Memory<'_>, word: u64, number: u64, not_before: u64) -> Option<u64> {
+        let (mut from, mut slots) = (None, Vec::new());
+        let not_before = not_before.max(self.counts.passed.saturating_sub(KEPT));
+        let end = memory.outlines.block(self.passed[(number % KEPT) as usize].token.block()?);
+        let mut instructions = u64::from(end.instructions);
+        for number in (not_before..number).rev() {
+            if instructions > LOOK_INSTRUCTIONS_MAX {
+                break;
+            }
+            let passed = &self.passed[(number % KEPT) as usize];
+            let Some(block) = passed.token.block() else { continue };
+            self.visit_block(memory, passed, &mut slots, |look| {
+                if look.word == word && look.act == Act::Reads {
+                    (from, instructions) = (Some(passed.step + 1), 0);
+                }
+            });
+            instructions += u64::from(memory.outlines.block(block).instructions);
+        }
+        from
     }
 
     /// Whether a round up to here leaves shared memory as it found it, gives back its locks, and does nothing loud.
-    pub(super) fn is_quiet_since(&self, from: &Counts) -> bool {
+    pub(super) fn is_quiet_since(&self, memory: Memory<'_>, from: &Counts) -> bool {
         if self.counts.loud != from.loud || self.counts.locks != from.locks {
             return false;
         }
-        if self.counts.changes == from.changes {
-            return true;
+        if self.counts.updates == from.updates {
+            return self.counts.stores == from.stores;
         }
         let mut changes: FxHashMap<u64, Option<i64>> = FxHashMap::default();
-        for look in self.looks_between(from, &self.counts) {
+        let looks = self.looks_between(memory, from, &self.counts);
+        for look in looks.iter().filter(|look| memory.words.is_shared(look.word)) {
             match look.act {
                 Act::Reads => {}
                 Act::Updates(by) => {
@@ -268,15 +356,21 @@ impl History {
     }
 
     /// What the thread did between these places.
-    pub(super) fn summary(&self, from: &Counts, to: &Counts) -> Summary {
+    pub(super) fn summary(&self, memory: Memory<'_>, from: &Counts, to: &Counts) -> Summary {
         let mut known: FxHashSet<u32> = FxHashSet::default();
         let path = self.passed_between(from, to).map(|passed| passed.token).filter(|token| known.insert(token.0));
         let path = path.collect();
         let mut known: FxHashSet<(u64, Place)> = FxHashSet::default();
-        let last = self.looks_between(from, to).rev().filter(|look| look.act != Act::Stores);
-        let mut reads: Vec<Look> = last.filter(|look| known.insert((look.word, look.place))).copied().collect();
+        let (mut reads, mut stores) = (Vec::new(), FxHashSet::default());
+        for look in self.looks_between(memory, from, to).into_iter().rev() {
+            if look.act == Act::Stores {
+                stores.insert(look.word);
+            } else if known.insert((look.word, look.place)) {
+                reads.push(look);
+            }
+        }
         reads.reverse();
-        Summary { path, reads }
+        Summary { path, reads, stores: stores.into_iter().collect() }
     }
 
     /// Where the first round of the loop at [head, end) began: where the thread came to its head, perhaps in the middle
@@ -296,26 +390,24 @@ impl History {
                     return None;
                 }
             }
-            let further = u64::from((number as u32).wrapping_sub(passed.before));
-            if further == 0 {
+            if passed.before == 0 {
                 return None;
             }
-            number -= further;
+            number -= u64::from(passed.before);
         }
         None
     }
 
     fn counts_before(&self, number: u64, passed: &Passed) -> Counts {
         let now = &self.counts;
-        let mut counts = Counts {
+        Counts {
             passed: number,
-            looks: now.looks - u64::from((now.looks as u32).wrapping_sub(passed.looks)),
-            changes: now.changes,
+            slots: now.slots - u64::from((now.slots as u32).wrapping_sub(passed.slots)),
+            stores: now.stores - u64::from((now.stores as u16).wrapping_sub(passed.stores)),
+            updates: now.updates - u64::from((now.updates as u16).wrapping_sub(passed.updates)),
             instructions: now.instructions - u64::from((now.instructions as u32).wrapping_sub(passed.instructions)),
             loud: now.loud - u64::from((now.loud as u16).wrapping_sub(passed.loud)),
             locks: now.locks - i64::from((now.locks as i16).wrapping_sub(passed.locks)),
-        };
-        counts.changes -= self.looks_between(&counts, now).filter(|look| look.act.changes()).count() as u64;
-        counts
+        }
     }
 }

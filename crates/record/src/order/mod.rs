@@ -1,12 +1,13 @@
 //! The order of a record that was made one thread at a time: which of its orders a replay keeps.
 //!
 //! Threads took turns, so that the whole record is one sequence. What a thread read in it was stored by somebody
-//! before, and most of that order is an accident of the recording. Three walks through it find what is not:
+//! before, and most of that order is an accident of the recording. One walk through it, and what it logs, find what is
+//! not:
 //!
 //! ```text
-//! sharing   which words more than one thread touches, and one of them stores to
+//! words     which words a thread has stored to and another touches: what happens to these is logged
 //! rounds    rounds of loops that only waited for another thread's store: they are left out
-//! edges     what reads of the words that were waited for have to come behind, and locks
+//! edges     of what is logged, what reads of the words that were waited for have to come behind, and locks
 //! ```
 //!
 //! The rules are those of `docs/waiting.md`.
@@ -14,14 +15,15 @@
 mod changes;
 mod edges;
 mod flow;
+mod found;
 mod history;
-mod looks;
+mod log;
 mod outlines;
 mod queue_locks;
 mod rounds;
-mod sharing;
 mod updates;
 mod walk;
+mod words;
 
 pub(super) use changes::{Changes, FrameChanges};
 
@@ -30,7 +32,6 @@ use super::reader::Record;
 use edges::Edges;
 use outlines::Outlines;
 use rounds::Rounds;
-use sharing::Sharing;
 use walk::Turns;
 
 /// What has to be changed in the frames of a record, `None` for one whose threads did not take turns.
@@ -44,15 +45,10 @@ pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError
         return Ok(None);
     }
     let outlines = Outlines::of(record.program());
-    let mut sharing = Sharing::new(record.program(), record.threads());
-    turns.walk(record, |thread, _, what| sharing.take_in(thread, what))?;
-    let shared = sharing.finish();
-    let mut rounds = Rounds::new(record, &outlines, &shared);
-    turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
-    let found = rounds.finish();
-    let mut edges = Edges::new(record, &outlines, &shared, &found);
-    let frames = turns.walk(record, |thread, number, what| edges.take_in(thread, number, what))?;
-    Ok(Some(edges.finish(&frames)))
+    let mut rounds = Rounds::new(record, &outlines);
+    let frames = turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
+    let (words, found) = rounds.finish();
+    Ok(Some(Edges::of(record, &words, found).finish(frames)))
 }
 
 #[cfg(test)]

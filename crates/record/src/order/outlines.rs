@@ -12,6 +12,8 @@ pub(super) struct Access {
     /// Its slot in the block.
     pub slot: u16,
     pub kind: SlotKind,
+    /// Whether it is no look at a word.
+    pub is_large: bool,
 }
 
 /// A block.
@@ -20,8 +22,6 @@ pub(super) struct Outline {
     pub address: u64,
     pub end: u64,
     pub instructions: u32,
-    /// Of its first slot, among those of all blocks.
-    pub first_slot: u32,
     first_access: u32,
     accesses: u32,
     pub flow: Flow,
@@ -36,23 +36,21 @@ pub(super) struct Outlines {
 impl Outlines {
     pub(super) fn of(program: &Program) -> Self {
         let (mut blocks, mut accesses) = (Vec::with_capacity(program.blocks.len()), Vec::new());
-        let mut first_slot = 0;
         for block in &program.blocks {
             let first_access = accesses.len() as u32;
             accesses.extend((0..=u16::MAX).zip(&block.slots).filter_map(|(at, slot)| {
                 let is_access = matches!(slot.kind, SlotKind::Load | SlotKind::Store | SlotKind::Update);
-                (is_access && slot.size <= ACCESS_BYTES_MAX).then_some(Access { slot: at, kind: slot.kind })
+                let is_large = slot.size > ACCESS_BYTES_MAX;
+                (is_access && !(is_large && slot.kind.writes())).then_some(Access { slot: at, kind: slot.kind, is_large })
             }));
             blocks.push(Outline {
                 address: block.address,
                 end: block.address.saturating_add(block.bytes.len() as u64),
                 instructions: block.instruction_count() as u32,
-                first_slot,
                 first_access,
                 accesses: accesses.len() as u32 - first_access,
                 flow: flow::of_block(block),
             });
-            first_slot += block.slots.len() as u32;
         }
         Self { blocks, accesses }
     }

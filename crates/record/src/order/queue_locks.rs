@@ -19,7 +19,8 @@ pub(super) struct Tenure {
     pub step: u64,
     /// The store that hands it on: its step and its word.
     pub given: Option<(u64, u64)>,
-    number: u64,
+    /// Its update.
+    updated: u64,
 }
 
 #[derive(Default)]
@@ -47,18 +48,23 @@ impl Queues {
         Self { words: FxHashMap::default(), awaited: vec![None; threads] }
     }
 
-    /// A thread has updated a word, and found `seen` there; its store has the number `number`.
-    pub(super) fn updated(&mut self, thread: usize, step: u64, word: u64, number: u64, seen: Version) {
+    /// A thread has updated a word, and found `seen` there.
+    pub(super) fn updated(&mut self, thread: usize, step: u64, word: u64, seen: Version) {
         self.give_up(thread);
         let queue = self.words.entry(word).or_default();
         if queue.is_none {
             return;
         }
-        queue.tenures.push(Tenure { thread, step, given: None, number });
+        queue.tenures.push(Tenure { thread, step, given: None, updated: step });
         if let Some(before) = queue.tenures.len().checked_sub(2) {
             self.awaited[thread] = Some(Awaited { word, before });
             self.read(thread, step, word, seen);
         }
+    }
+
+    #[inline]
+    pub(super) fn awaits(&self, thread: usize) -> bool {
+        self.awaited[thread].is_some()
     }
 
     /// A thread has read a word, and saw the store `seen`.
@@ -66,7 +72,7 @@ impl Queues {
         let Some(awaited) = self.awaited[thread] else { return };
         let queue = self.words.get_mut(&awaited.word).expect("what is awaited is there");
         let Some(before) = queue.tenures.get_mut(awaited.before) else { return };
-        if seen.thread == before.thread && seen.number > before.number {
+        if seen.thread == before.thread && seen.step > before.updated {
             before.given = Some((seen.step, word));
             queue.tenures[awaited.before + 1].step = step;
             self.awaited[thread] = None;

@@ -4,16 +4,17 @@
 //! A round is quiet if it leaves shared memory as it found it, gives back the locks that it takes, and makes only calls
 //! that yield, sleep or look at a clock.
 
-use rustc_hash::FxHashSet;
+use std::ops::Range;
 
 use super::flow::Flow;
-pub(super) use super::history::Place;
-use super::history::{Act, History, Look, Mark, ROUND_STEPS_MAX, Summary, Token, Version};
+use super::found::{Found, Provisional, Run, Waited};
+use super::history::{Act, History, Look, Mark, Memory, ROUND_STEPS_MAX, Summary, Token};
+use super::log::Kind;
 use super::outlines::{Access, Outlines};
-use super::queue_locks::{Queues, Tenure};
-use super::sharing::{SharedWords, word_of};
+use super::queue_locks::Queues;
 use super::updates::{compares, update_of};
 use super::walk::What;
+use super::words::{WORD_BYTES, Words, word_of};
 use crate::code::{Program, SlotKind};
 use crate::event::Event;
 use crate::reader::Record;
@@ -21,8 +22,6 @@ use crate::reader::Record;
 /// Of a run, so many rounds' paths are compared with.
 const PATHS: usize = 8;
 const LONG_ROUND: u64 = 100;
-/// Other words that a place of a waiting round reads, in other instances of what it waits at.
-const PLACE_WORDS_MAX: usize = 4096;
 
 /// A quiet round that is over.
 #[derive(Clone, Debug)]
@@ -31,8 +30,6 @@ struct Round {
     end: Mark,
     /// The end of the last one that did the same.
     to: u64,
-    /// When another thread's store can first have come after a read of it.
-    sequence: u64,
     /// Nearly no round's is asked for.
     summary: Option<Summary>,
 }
@@ -40,13 +37,19 @@ struct Round {
 struct Loop {
     depth: usize,
     head: u64,
+    /// The block that it begins with, when it comes there again.
+    head_block: u32,
     /// The furthest end of its code that was seen.
     end: u64,
     begun: Mark,
-    /// Of the turn in which it has begun, the store before.
-    sequence: u64,
     run: Vec<Round>,
-    run_from: u64,
+    /// As the thread's, when the round began.
+    looks_from: u64,
+    run_from: Mark,
+    run_looks_from: u64,
+    /// Words that the thread looked at up to the run, and behind which step it began to. Found when it is asked for, or
+    /// about to be forgotten.
+    looked: Option<Vec<(u64, u64)>>,
     run_length: u64,
     fresh: u64,
     /// Of what the round does so far, and of the round before it.
@@ -62,52 +65,25 @@ struct OfThread {
     in_call: bool,
     loops: Vec<Loop>,
     last_block: u32,
-    turn: Turn,
+    /// Its own stack's words.
+    stack: Range<u64>,
+    /// When it last saw a store of another thread for the first time, by its number in the history.
+    news: u64,
+    /// Behind what others can see of it, or is more than waiting may do, likewise.
+    looks_from: u64,
     /// Room for the runs of loops to come.
     spare: Vec<Vec<Round>>,
-}
-
-/// Where a turn has begun, with how many stores before it. No other thread stores while it lasts.
-#[derive(Clone, Copy, Debug, Default)]
-struct Turn {
-    step: u64,
-    sequence: u64,
-}
-
-/// Shared words that a place has read.
-#[derive(Clone, Debug, Default)]
-struct WordsOfPlace {
-    last: u64,
-    words: FxHashSet<u64>,
-}
-
-/// What was found.
-#[derive(Default)]
-pub(super) struct Found {
-    /// By thread: from where to where it waited.
-    pub runs: Vec<Vec<(u64, u64)>>,
-    /// Words that were waited for.
-    pub words: FxHashSet<u64>,
-    /// Where they were read.
-    pub places: FxHashSet<Place>,
-    /// Whether each block has ever touched a shared word.
-    pub has_looked: Vec<bool>,
-    /// Locks that are handed on, by the words that threads update, with who had them.
-    pub queue_locks: Vec<(u64, Vec<Tenure>)>,
 }
 
 pub(super) struct Rounds<'a> {
     program: &'a Program,
     outlines: &'a Outlines,
-    sharing: &'a SharedWords,
     threads: Vec<OfThread>,
-    /// Of each shared word.
-    versions: Vec<Version>,
-    sequence: u64,
+    words: Words,
     found: Found,
-    /// Of each slot of each block.
-    place_words: Vec<WordsOfPlace>,
     queues: Queues,
+    /// Whether there is a second thread.
+    has_begun: bool,
 }
 
 /// A system call that a waiting thread may make: by its number on x86-64.
@@ -122,23 +98,15 @@ pub(super) fn is_quiet_call(number: u64) -> bool {
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(record: &'a Record, outlines: &'a Outlines, sharing: &'a SharedWords) -> Self {
-        let program = record.program();
-        let found = Found {
-            runs: vec![Vec::new(); record.threads()],
-            has_looked: vec![false; program.blocks.len()],
-            ..Found::default()
-        };
+    pub(super) fn new(record: &'a Record, outlines: &'a Outlines) -> Self {
         Self {
-            program,
+            program: record.program(),
             outlines,
-            sharing,
             threads: (0..record.threads()).map(|_| OfThread::default()).collect(),
-            versions: vec![Version::default(); sharing.count()],
-            sequence: 0,
-            found,
-            place_words: vec![WordsOfPlace::default(); program.slot_count()],
+            words: Words::new(record.threads()),
+            found: Found::new(record.threads()),
             queues: Queues::new(record.threads()),
+            has_begun: false,
         }
     }
 
@@ -151,28 +119,40 @@ impl<'a> Rounds<'a> {
     }
 
     fn event(&mut self, thread: usize, step: u64, event: &Event) {
+        if let Some(clock) = event.clock() {
+            self.words.tick(thread, step, clock);
+        }
         let state = &mut self.threads[thread];
         let (mut is_loud, mut takes_lock) = (false, 0);
-        match event {
+        match *event {
             Event::CallBegin => {
                 state.in_call = true;
+                state.looks_from = state.history.counts().passed;
                 return;
             }
             Event::CallEnd => {
                 state.in_call = false;
                 return;
             }
-            Event::Turn { .. } => {
-                state.turn = Turn { step, sequence: self.sequence };
-                return;
+            Event::ThreadStart { stack_low, stack_high, .. } => {
+                self.has_begun |= thread > 0;
+                state.stack = word_of(stack_low)..word_of(stack_high);
+                is_loud = true;
             }
+            Event::Turn { .. } => return,
             Event::Polling { .. } => return,
-            Event::MutexLock { .. } | Event::SpinLock { .. } | Event::ReadLock { .. } | Event::WriteLock { .. } => {
+            Event::MutexLock { object, .. } | Event::SpinLock { object, .. } | Event::WriteLock { object, .. } => {
                 takes_lock = 1;
+                self.found.take(thread, object, self.words.number(thread, step));
             }
-            Event::MutexUnlock { .. } | Event::SpinUnlock { .. } | Event::RwUnlock { .. } => takes_lock = -1,
-            Event::AttemptFailed { .. } | Event::ConditionWait { .. } | Event::FutexWait { .. } => {}
-            Event::SystemCall { number, .. } => is_loud = !is_quiet_call(*number),
+            Event::ReadLock { .. } => takes_lock = 1,
+            Event::MutexUnlock { object, .. } | Event::SpinUnlock { object, .. } | Event::RwUnlock { object, .. } => {
+                takes_lock = -1;
+                self.found.give_back(thread, object, self.words.number(thread, step));
+            }
+            Event::AttemptFailed { .. } | Event::ConditionWait { .. } => {}
+            Event::FutexWait { object, .. } => self.found.sleeps.push((thread, step, word_of(object))),
+            Event::SystemCall { number, .. } => is_loud = !is_quiet_call(number),
             Event::FutexWake { .. } => is_loud = true,
             Event::Signal { .. } => {
                 state.loops.clear();
@@ -180,86 +160,147 @@ impl<'a> Rounds<'a> {
             }
             _ => is_loud = true,
         }
-        let token = Token::of_event(event.name());
-        if state.history.pass_event(step, token, is_loud, takes_lock) {
-            state.sum_up_what_is_forgotten();
+        if !self.has_begun {
+            return;
         }
+        let token = Token::of_event(event.name());
+        let is_time = state.history.pass_event(step, token, is_loud, takes_lock);
         state.digest(token.digest());
+        if is_loud || matches!(event, Event::FutexWait { .. }) {
+            state.looks_from = state.history.counts().passed;
+        }
+        if is_time {
+            self.sum_up_what_is_forgotten(thread);
+        }
     }
 
     #[inline]
     fn block(&mut self, thread: usize, step: u64, id: u32, slots: &[u64]) {
-        if self.threads[thread].in_call {
+        if !self.has_begun || self.threads[thread].in_call {
             return;
         }
         let outlines = self.outlines;
         let block = outlines.block(id);
-        self.enter(thread, step, block.address);
+        self.enter(thread, step, id, block.address);
+        self.words.log.go_on(thread, step, id);
         let state = &mut self.threads[thread];
-        if state.history.pass_block(step, id, block.instructions) {
-            state.sum_up_what_is_forgotten();
-        }
+        let is_time = state.history.pass_block(step, id, block.instructions, slots);
         state.digest(u64::from(id));
+        state.last_block = id;
         for access in outlines.accesses(block) {
             let word = word_of(slots[usize::from(access.slot)]);
-            if let Some(number) = self.sharing.number(word) {
-                let act = self.act_of(id, *access, slots);
-                self.touch(thread, step, (id, access.slot), word, number, act);
+            let is_private = match access.kind {
+                SlotKind::Load => {
+                    let state = self.words.state(word);
+                    state.is_untouched() || state.is_own(thread)
+                }
+                SlotKind::Store => self.words.store(thread, step, word),
+                _ => false,
+            };
+            if access.is_large {
+                self.touch_all(thread, id, *access, word);
+            } else if !is_private {
+                self.touch(thread, step, id, *access, slots);
             }
         }
-        let state = &mut self.threads[thread];
+        let history = &mut self.threads[thread].history;
         match block.flow {
-            Flow::Calls => state.history.call(),
-            Flow::Returns => state.history.give_back(),
+            Flow::Calls => history.call(),
+            Flow::Returns => history.give_back(),
             _ => {}
         }
-        state.last_block = id;
-    }
-
-    fn act_of(&self, id: u32, access: Access, slots: &[u64]) -> Act {
-        let update = || update_of(self.program.block(id), access.slot.into(), slots);
-        match access.kind {
-            SlotKind::Load => Act::Reads,
-            SlotKind::Update => update().map_or(Act::Stores, |(old, new)| Act::Updates(new.wrapping_sub(old) as i64)),
-            _ => Act::Stores,
+        if is_time {
+            self.sum_up_what_is_forgotten(thread);
         }
     }
 
-    fn touch(&mut self, thread: usize, step: u64, place: Place, word: u64, number: usize, act: Act) {
-        let seen = self.versions[number];
-        self.found.has_looked[place.0 as usize] = true;
-        let state = &mut self.threads[thread];
-        state.history.look(Look { step, place, word, act, seen });
-        state.digest(word << 20 ^ seen.number ^ u64::from(act == Act::Reads) << 60);
-        if act != Act::Stores {
-            let slot = self.outlines.block(place.0).first_slot as usize + usize::from(place.1);
-            let known = &mut self.place_words[slot];
-            if known.last != word {
-                known.last = word;
-                if known.words.len() < PLACE_WORDS_MAX {
-                    known.words.insert(word);
-                }
+    /// A large read makes words shared, but is no look at them.
+    fn touch_all(&mut self, thread: usize, id: u32, access: Access, word: u64) {
+        let size = u64::from(self.program.block(id).slots[usize::from(access.slot)].size);
+        for word in word..word + size / WORD_BYTES {
+            let state = self.words.state(word);
+            if !state.is_untouched() && !state.is_own(thread) {
+                self.words.share(word);
             }
         }
-        let changes = act.changes();
-        let hands_out = changes && act != Act::Stores && !compares(self.program.block(place.0), place.1);
-        if hands_out {
-            self.queues.updated(thread, step, word, self.sequence + 1, seen);
-        } else if act != Act::Stores {
-            self.queues.read(thread, step, word, seen);
+    }
+
+    fn touch(&mut self, thread: usize, step: u64, id: u32, access: Access, slots: &[u64]) {
+        let (place, address) = ((id, access.slot), slots[usize::from(access.slot)]);
+        let word = word_of(address);
+        let number = self.words.share(word);
+        let seen = self.words.word(number).version;
+        let (kind, update) = match access.kind {
+            SlotKind::Load => (Kind::Read, None),
+            SlotKind::Update => match update_of(self.program.block(id), access.slot.into(), slots) {
+                None => (Kind::Store, None),
+                update => (Kind::Update, update),
+            },
+            _ => (Kind::Store, None),
+        };
+        let changes = update.map_or(kind == Kind::Store, |(old, new)| old != new);
+        let is_news = kind != Kind::Store && self.words.is_news(thread, number);
+        let state = &mut self.threads[thread];
+        state.digest(word << 20 ^ u64::from(kind == Kind::Store) << 60 ^ if is_news { seen.number } else { 0 });
+        if is_news {
+            state.news = state.history.counts().passed;
+            if kind == Kind::Read {
+                self.look(thread, step, word);
+            }
         }
-        if changes && !hands_out {
+        if kind == Kind::Update {
+            self.words.mark_updated(number);
+        }
+        if is_news || changes || self.words.word(number).is_updated {
+            let mut access = self.words.logged(thread, step, place, kind);
+            access.address = address;
+            if !changes {
+                self.words.log.read(access, seen, update.map_or(0, |(old, _)| old));
+            } else {
+                if let Some(update) = update {
+                    self.words.log.updates(&mut access, update);
+                }
+                self.words.change(number, access);
+            }
+        }
+        if !changes {
+            if self.queues.awaits(thread) {
+                self.queues.read(thread, step, word, seen);
+            }
+            return;
+        }
+        let state = &mut self.threads[thread];
+        state.history.change(if update.is_some() { Act::Updates(1) } else { Act::Stores });
+        state.looks_from = state.history.counts().passed;
+        if update.is_some() && !compares(self.program.block(id), access.slot) {
+            self.queues.updated(thread, step, word, seen);
+        } else {
+            if update.is_some() {
+                self.queues.read(thread, step, word, seen);
+            }
             self.queues.give_up(thread);
         }
-        if changes {
-            self.sequence += 1;
-            self.versions[number] = Version { number: self.sequence, thread, step };
+    }
+
+    /// The thread sees a newer store at the word that it has perhaps waited for.
+    fn look(&mut self, thread: usize, step: u64, word: u64) {
+        let state = &self.threads[thread];
+        let number = state.history.counts().passed - 1;
+        let memory = self.memory(thread);
+        let from = state.history.first_look(memory, word, number, state.looks_from);
+        if let Some(from) = from.filter(|from| *from < step) {
+            self.found.waited.push(Waited { thread, word, from, to: step });
+            self.threads[thread].looks_from = number;
         }
+    }
+
+    fn memory(&self, thread: usize) -> Memory<'_> {
+        Memory { thread, program: self.program, outlines: self.outlines, words: &self.words }
     }
 
     /// The thread comes to a block: rounds and loops may end.
     #[inline]
-    fn enter(&mut self, thread: usize, step: u64, address: u64) {
+    fn enter(&mut self, thread: usize, step: u64, id: u32, address: u64) {
         let state = &self.threads[thread];
         let last = self.outlines.block(state.last_block);
         let depth = state.history.depth();
@@ -275,10 +316,10 @@ impl<'a> Rounds<'a> {
         if !jumps || address >= last.end || last.address == 0 {
             return;
         }
-        self.enter_again(thread, step, address, last.end, depth);
+        self.enter_again(thread, step, id, address, last.end, depth);
     }
 
-    fn enter_again(&mut self, thread: usize, step: u64, head: u64, end: u64, depth: usize) {
+    fn enter_again(&mut self, thread: usize, step: u64, id: u32, head: u64, end: u64, depth: usize) {
         let state = &mut self.threads[thread];
         let at = state.loops.iter().rposition(|of| of.depth == depth && of.head == head);
         let Some(at) = at else {
@@ -286,11 +327,14 @@ impl<'a> Rounds<'a> {
             state.loops.push(Loop {
                 depth,
                 head,
+                head_block: id,
                 end,
                 begun,
-                sequence: state.turn.sequence_at(begun.step),
+                looks_from: state.looks_from,
                 run: state.spare.pop().unwrap_or_default(),
-                run_from: begun.step,
+                run_from: begun,
+                run_looks_from: 0,
+                looked: None,
                 run_length: 0,
                 fresh: 0,
                 digest: 0,
@@ -307,17 +351,18 @@ impl<'a> Rounds<'a> {
             self.leave(thread, step);
         }
         let of = &mut self.threads[thread].loops[at];
-        of.end = of.end.max(end);
+        (of.end, of.head_block) = (of.end.max(end), id);
         self.end_round(thread, at, step);
     }
 
     /// A round is over and the next begins at `step`.
     fn end_round(&mut self, thread: usize, at: usize, step: u64) {
+        let memory = Memory { thread, program: self.program, outlines: self.outlines, words: &self.words };
         let state = &mut self.threads[thread];
         let (history, of) = (&state.history, &mut state.loops[at]);
         let end = history.mark(step);
-        let (from, sequence) = (of.begun, std::mem::replace(&mut of.sequence, state.turn.sequence));
-        of.begun = end;
+        let from = std::mem::replace(&mut of.begun, end);
+        let looks_from = std::mem::replace(&mut of.looks_from, state.looks_from);
         let digest = std::mem::take(&mut of.digest);
         if of.last_digest.replace(digest) == Some(digest)
             && !of.has_waited
@@ -332,19 +377,19 @@ impl<'a> Rounds<'a> {
             self.forget_run(thread, at);
             return;
         }
-        if has_waited || !history.is_quiet_since(&from.counts) {
+        if has_waited || !history.is_quiet_since(memory, &from.counts) {
             self.judge(thread, at, &from);
             return;
         }
         if of.run_length == 0 {
-            of.run_from = from.step;
+            (of.run_from, of.run_looks_from, of.looked) = (from, looks_from, None);
         }
-        let mut round = Round { from, end, to: step, sequence, summary: None };
-        if let Some(before) = of.run.last_mut()
-            && may_be_newer(history, &from, thread, before, &state.turn)
+        let mut round = Round { from, end, to: step, summary: None };
+        if state.news > from.counts.passed
+            && let Some(before) = of.run.last_mut()
         {
-            let reads = &round.sum_up(history).reads;
-            let reads_before = &before.sum_up(history).reads;
+            let reads = &round.sum_up(history, memory).reads;
+            let reads_before = &before.sum_up(history, memory).reads;
             of.fresh += u64::from(reads.iter().any(|look| is_newer(look, reads_before, thread)));
         }
         of.run_length += 1;
@@ -378,24 +423,40 @@ impl<'a> Rounds<'a> {
 
     /// Whether the run before the last round, which has begun at `from` and is over, was waiting.
     fn judge(&mut self, thread: usize, at: usize, from: &Mark) {
+        let memory = Memory { thread, program: self.program, outlines: self.outlines, words: &self.words };
         let state = &mut self.threads[thread];
         let (history, of) = (&state.history, &mut state.loops[at]);
-        let Some(first) = of.run.first() else { return };
+        if of.run.is_empty() {
+            self.forget_run(thread, at);
+            return;
+        }
         let mut has_waited = false;
-        if may_be_newer(history, from, thread, first, &state.turn) {
-            let last = history.summary(&from.counts, history.counts());
+        if state.news > from.counts.passed {
+            let last = history.summary(memory, &from.counts, history.counts());
             for round in &mut of.run {
-                round.sum_up(history);
+                round.sum_up(history, memory);
             }
             if let Some(word) = exit_word(self.outlines, thread, of, &last) {
-                let end = of.run.last().expect("a run has a round").to;
-                self.found.runs[thread].push((of.run_from, end));
                 has_waited = true;
-                let run = of.run.iter().flat_map(Round::reads);
-                for look in run.chain(last.reads.iter().filter(|look| look.word == word)) {
-                    self.found.words.insert(look.word);
-                    self.found.places.insert(look.place);
-                }
+                of.look_back(history, memory);
+                let to = of.run.last().expect("a run has a round").to;
+                let looks = of.run.iter().flat_map(Round::reads);
+                let looks = looks.chain(last.reads.iter().filter(|look| look.word == word));
+                let looks = looks.filter(|look| !self.words.state(look.word).is_own(thread));
+                let run = Run { from: of.run_from.step, to, block: of.head_block };
+                let stack = &state.stack;
+                let stores = of.run.iter().filter_map(|round| round.summary.as_ref()).flat_map(|round| &round.stores);
+                let stores = stores.filter(|word| !stack.contains(word) && !self.words.is_shared(**word));
+                let found = Provisional {
+                    thread,
+                    run,
+                    looks: looks.map(|look| (look.word, look.place)).collect(),
+                    stores: stores.copied().collect(),
+                };
+                let looked = of.looked.iter().flatten().filter(|(of, _)| *of == word);
+                let waited = looked.map(|&(word, from)| Waited { thread, word, from, to: run.from });
+                self.found.waited.extend(waited);
+                self.found.add(found);
             }
         }
         self.forget_run(thread, at);
@@ -404,35 +465,39 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    pub(super) fn finish(mut self) -> Found {
+    #[cold]
+    fn sum_up_what_is_forgotten(&mut self, thread: usize) {
+        let memory = Memory { thread, program: self.program, outlines: self.outlines, words: &self.words };
+        let state = &mut self.threads[thread];
+        let history = &state.history;
+        for of in &mut state.loops {
+            if of.run_length > 0 && history.will_forget(&of.run_from.counts) {
+                of.look_back(history, memory);
+            }
+            for round in &mut of.run {
+                if round.summary.is_none() && history.will_forget(&round.from.counts) {
+                    round.sum_up(history, memory);
+                }
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> (Words, Found) {
         for thread in 0..self.threads.len() {
             while !self.threads[thread].loops.is_empty() {
                 self.leave(thread, u64::MAX - 1);
             }
         }
-        for &(block, slot) in &self.found.places {
-            let place = self.outlines.block(block).first_slot as usize + usize::from(slot);
-            self.found.words.extend(&self.place_words[place].words);
-        }
-        for runs in &mut self.found.runs {
-            runs.sort_unstable();
-        }
+        self.words.log.sort();
+        self.found.settle(&self.words);
         self.found.queue_locks = self.queues.locks();
-        self.found
+        (self.words, self.found)
     }
 }
 
 /// Whether it is too long for one.
 fn is_no_round(history: &History, from: &Mark, to: u64) -> bool {
     to - from.step > ROUND_STEPS_MAX || history.has_forgotten(&from.counts)
-}
-
-/// Whether what a thread has read since `from` can be newer than what it read in a round before: that is seldom so,
-/// and found faster than which word it is.
-fn may_be_newer(history: &History, from: &Mark, thread: usize, before: &Round, turn: &Turn) -> bool {
-    let is_newer =
-        |look: &Look| look.act != Act::Stores && look.seen.thread != thread && look.seen.number > before.sequence;
-    before.from.step < turn.step && history.looks_between(&from.counts, history.counts()).any(is_newer)
 }
 
 /// The word whose new value ended the run.
@@ -480,8 +545,8 @@ fn is_newer_than_run(look: &Look, run: &[Round], thread: usize) -> bool {
 }
 
 impl Round {
-    fn sum_up(&mut self, history: &History) -> &Summary {
-        self.summary.get_or_insert_with(|| history.summary(&self.from.counts, &self.end.counts))
+    fn sum_up(&mut self, history: &History, memory: Memory<'_>) -> &Summary {
+        self.summary.get_or_insert_with(|| history.summary(memory, &self.from.counts, &self.end.counts))
     }
 
     fn path(&self) -> &[Token] {
@@ -497,10 +562,16 @@ impl Round {
     }
 }
 
-impl Turn {
-    /// How many stores came surely before this step of the turn or one before.
-    fn sequence_at(&self, step: u64) -> u64 {
-        if step >= self.step { self.sequence } else { 0 }
+impl Loop {
+    /// Where looks at the words of the run's first round began before it, if one was soon behind the other.
+    fn look_back(&mut self, history: &History, memory: Memory<'_>) {
+        let Some(first) = self.run.first_mut().filter(|_| self.looked.is_none()) else { return };
+        let mut words: Vec<u64> = first.sum_up(history, memory).reads.iter().map(|look| look.word).collect();
+        words.sort_unstable();
+        words.dedup();
+        let number = self.run_from.counts.passed;
+        let first = |word| Some((word, history.first_look(memory, word, number, self.run_looks_from)?));
+        self.looked = Some(words.into_iter().filter_map(first).collect());
     }
 }
 
@@ -511,15 +582,5 @@ impl OfThread {
         if let Some(of) = self.loops.last_mut() {
             of.digest = (of.digest.rotate_left(5) ^ what).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
-    }
-
-    #[cold]
-    fn sum_up_what_is_forgotten(&mut self) {
-        for round in self.loops.iter_mut().flat_map(|of| &mut of.run) {
-            if round.summary.is_none() && self.history.will_forget(&round.from.counts) {
-                round.sum_up(&self.history);
-            }
-        }
-        self.history.forget();
     }
 }

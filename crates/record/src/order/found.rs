@@ -1,0 +1,122 @@
+//! What the walk has found: who waited where for which words.
+
+use rustc_hash::FxHashSet;
+
+use super::history::Place;
+use super::queue_locks::Tenure;
+use super::words::{Words, word_of};
+
+/// Rounds that waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Run {
+    pub from: u64,
+    pub to: u64,
+    /// The block at its end.
+    pub block: u32,
+}
+
+/// They have also stored to words that might turn out to be shared: then they were work.
+pub(super) struct Provisional {
+    pub thread: usize,
+    pub run: Run,
+    /// The words that they looked at, and where.
+    pub looks: Vec<(u64, Place)>,
+    pub stores: Vec<u64>,
+}
+
+/// Between looks at a word, if it is one that threads wait for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waited {
+    pub thread: usize,
+    pub word: u64,
+    pub from: u64,
+    pub to: u64,
+}
+
+/// A lock that a thread has from one place in the one sequence to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub object: u64,
+    pub from: u64,
+    pub to: u64,
+}
+
+#[derive(Default)]
+pub(super) struct Found {
+    /// Of each thread.
+    pub runs: Vec<Vec<Run>>,
+    pub held: Vec<Vec<Held>>,
+    pub waited: Vec<Waited>,
+    /// Words that were waited for.
+    pub words: FxHashSet<u64>,
+    /// Where they were read.
+    places: FxHashSet<Place>,
+    /// Locks that are handed on, by the words that threads update, with who had them.
+    pub queue_locks: Vec<(u64, Vec<Tenure>)>,
+    /// At futexes: thread, step and word.
+    pub sleeps: Vec<(usize, u64, u64)>,
+    provisional: Vec<Provisional>,
+}
+
+impl Found {
+    pub(super) fn new(threads: usize) -> Self {
+        Self { runs: vec![Vec::new(); threads], held: vec![Vec::new(); threads], ..Self::default() }
+    }
+
+    pub(super) fn add(&mut self, found: Provisional) {
+        if found.stores.is_empty() {
+            self.confirm(&found);
+        } else {
+            self.provisional.push(found);
+        }
+    }
+
+    fn confirm(&mut self, found: &Provisional) {
+        self.runs[found.thread].push(found.run);
+        for &(word, place) in &found.looks {
+            self.words.insert(word);
+            self.places.insert(place);
+        }
+    }
+
+    /// A thread takes a lock at a place in the one sequence.
+    pub(super) fn take(&mut self, thread: usize, object: u64, number: u64) {
+        self.held[thread].push(Held { object, from: number, to: u64::MAX });
+    }
+
+    pub(super) fn give_back(&mut self, thread: usize, object: u64, number: u64) {
+        let mut held = self.held[thread].iter_mut().rev();
+        if let Some(held) = held.find(|held| held.object == object && held.to == u64::MAX) {
+            held.to = number;
+        }
+    }
+
+    /// Nothing more is found.
+    pub(super) fn settle(&mut self, words: &Words) {
+        for found in std::mem::take(&mut self.provisional) {
+            if !found.stores.iter().any(|word| words.is_shared(*word)) {
+                self.confirm(&found);
+            }
+        }
+        let read = words.log.iter().filter(|access| self.places.contains(&access.place));
+        self.words.extend(read.map(|access| word_of(access.address)));
+        for runs in &mut self.runs {
+            runs.sort_unstable();
+            // Loops lie in each other.
+            runs.dedup_by(|run, before| {
+                let is_one = run.from <= before.to;
+                if is_one && run.to > before.to {
+                    (before.to, before.block) = (run.to, run.block);
+                }
+                is_one
+            });
+        }
+    }
+
+    /// The run of a thread that a step lies in.
+    pub(super) fn run_at(&self, thread: usize, step: u64) -> Option<&Run> {
+        let runs = &self.runs[thread];
+        let at = runs.partition_point(|run| run.from <= step).checked_sub(1)?;
+        Some(&runs[at]).filter(|run| run.to > step)
+    }
+}

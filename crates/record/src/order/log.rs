@@ -1,0 +1,142 @@
+//! What threads have done to the words that they share, kept until it is known which of these words they waited for.
+//!
+//! Of reads that see the same store and lead to the same block one is enough.
+
+use super::history::{Place, Version};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Kind {
+    #[default]
+    Read,
+    Store,
+    Update,
+}
+
+/// An access to a shared word.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Logged {
+    /// Its place in the one sequence: that of its step. Its slot tells those of one step apart.
+    pub number: u64,
+    pub step: u64,
+    pub address: u64,
+    pub place: Place,
+    pub thread: u32,
+    /// The store to the word before, by its number from 1.
+    pub earlier: u32,
+    /// What an atomic update found and left, by its number from 1.
+    pub update: u32,
+    /// The block that the thread came to next, and so many steps later.
+    pub outcome: u32,
+    pub outcome_after: u16,
+    pub kind: Kind,
+}
+
+/// Reads whose likes are not logged again.
+const KNOWN: usize = 64;
+
+/// What a read had to say.
+type Said = (Place, u64, u64, u32);
+
+struct OfThread {
+    /// Reads whose outcome is to come, with the store and, if updates, the value that they saw.
+    reads: Vec<(Logged, u64, u64)>,
+    /// Of what is in the log already.
+    open: Vec<u32>,
+    known: Box<[Said; KNOWN]>,
+}
+
+pub(super) struct Log {
+    all: Vec<Logged>,
+    updates: Vec<(u64, u64)>,
+    threads: Vec<OfThread>,
+}
+
+impl Log {
+    pub(super) fn new(threads: usize) -> Self {
+        let thread = |_| OfThread {
+            reads: Vec::new(),
+            open: Vec::new(),
+            known: Box::new([((0, 0), 0, 0, 0); KNOWN]),
+        };
+        Self { all: Vec::new(), updates: Vec::new(), threads: (0..threads).map(thread).collect() }
+    }
+
+    /// What an atomic update found and left.
+    pub(super) fn updates(&mut self, access: &mut Logged, update: (u64, u64)) {
+        self.updates.push(update);
+        access.update = self.updates.len() as u32;
+    }
+
+    /// A read, or an update that changes nothing, with the value that it found.
+    pub(super) fn read(&mut self, access: Logged, seen: Version, found: u64) {
+        self.threads[access.thread as usize].reads.push((access, seen.number, found));
+    }
+
+    /// A store, or an update; its number from 1.
+    pub(super) fn store(&mut self, access: Logged) -> u32 {
+        if access.kind == Kind::Update {
+            self.threads[access.thread as usize].open.push(self.all.len() as u32);
+        }
+        self.all.push(access);
+        self.all.len() as u32
+    }
+
+    /// A thread comes to a block.
+    #[inline]
+    pub(super) fn go_on(&mut self, thread: usize, step: u64, block: u32) {
+        let state = &self.threads[thread];
+        if !state.reads.is_empty() || !state.open.is_empty() {
+            self.lead_to(thread, step, block);
+        }
+    }
+
+    fn lead_to(&mut self, thread: usize, step: u64, block: u32) {
+        let state = &mut self.threads[thread];
+        let after = |from: u64| (step - from).min(u16::MAX.into()) as u16;
+        for at in state.open.drain(..) {
+            let access = &mut self.all[at as usize];
+            (access.outcome, access.outcome_after) = (block, after(access.step));
+        }
+        for (mut access, seen, found) in state.reads.drain(..) {
+            let said: Said = (access.place, access.address, seen, block);
+            let (id, slot) = access.place;
+            let known = &mut state.known[(id as usize ^ usize::from(slot) ^ access.address as usize >> 2) % KNOWN];
+            if *known != said {
+                *known = said;
+                (access.outcome, access.outcome_after) = (block, after(access.step));
+                if access.kind == Kind::Update {
+                    self.updates.push((found, found));
+                    access.update = self.updates.len() as u32;
+                }
+                self.all.push(access);
+            }
+        }
+    }
+
+    /// The last store to a word before a place in the one sequence.
+    pub(super) fn last_before(&self, mut at: u32, number: u64) -> Version {
+        while let Some(store) = at.checked_sub(1).map(|at| &self.all[at as usize]) {
+            if store.number < number {
+                return Version { number: store.number, thread: store.thread as usize, step: store.step };
+            }
+            at = store.earlier;
+        }
+        Version::default()
+    }
+
+    pub(super) fn update(&self, access: &Logged) -> Option<(u64, u64)> {
+        access.update.checked_sub(1).map(|at| self.updates[at as usize])
+    }
+
+    /// In the one sequence: no store can be looked up any more.
+    pub(super) fn sort(&mut self) {
+        for state in &mut self.threads {
+            self.all.extend(state.reads.drain(..).map(|(access, ..)| access));
+        }
+        self.all.sort_by_key(|access| (access.number, access.place.1));
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Logged> {
+        self.all.iter()
+    }
+}

@@ -1,0 +1,250 @@
+//! The words that threads touch, from when there is a second thread: who stored to each last.
+//!
+//! A word is shared from when a thread finds another's store there, or updates it atomically. What has happened to it
+//! before is its last store. What happens from then on is logged ([`Log`]).
+
+use std::cell::Cell;
+
+use rustc_hash::FxHashMap;
+
+use super::history::{Place, Version};
+use super::log::{Kind, Log, Logged};
+use crate::event::Clock;
+
+/// Bytes of a word.
+pub(super) const WORD_BYTES: u64 = 4;
+const PAGE_WORDS: usize = 4096;
+
+/// The word that an address lies in.
+pub(super) fn word_of(address: u64) -> u64 {
+    address / WORD_BYTES
+}
+
+/// Numbers of pages, in the order in which they came.
+struct PageNumbers {
+    numbers: FxHashMap<u64, u32>,
+    /// The last ones that were looked up, also those that are not there.
+    recent: Box<[Cell<(u64, u32)>]>,
+}
+
+const RECENT: usize = 512;
+const ABSENT: u32 = u32::MAX;
+
+impl PageNumbers {
+    fn new() -> Self {
+        Self { numbers: FxHashMap::default(), recent: vec![Cell::new((u64::MAX, ABSENT)); RECENT].into() }
+    }
+
+    #[inline(always)]
+    fn find(&self, page: u64) -> u32 {
+        let recent = &self.recent[page as usize % RECENT];
+        let (known, number) = recent.get();
+        if known == page {
+            return number;
+        }
+        self.look_up(page)
+    }
+
+    #[cold]
+    fn look_up(&self, page: u64) -> u32 {
+        let number = self.numbers.get(&page).copied().unwrap_or(ABSENT);
+        self.recent[page as usize % RECENT].set((page, number));
+        number
+    }
+
+    fn add(&mut self, page: u64) -> u32 {
+        let number = self.numbers.len() as u32;
+        self.numbers.insert(page, number);
+        self.recent[page as usize % RECENT].set((page, number));
+        number
+    }
+}
+
+/// What is known of a word: 0 where no thread has stored to it, else who did last, from 1, and at which step; or that
+/// it is shared, and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State(u64);
+
+const STEP_BITS: u32 = 48;
+/// Threads beyond count as one.
+const THREADS_MAX: u64 = 0x7fff;
+const SHARED: u64 = 1 << 63;
+
+impl State {
+    #[inline(always)]
+    pub(super) fn is_untouched(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether only this thread has stored to it, and no other has read what it stored.
+    #[inline(always)]
+    pub(super) fn is_own(self, thread: usize) -> bool {
+        self.0 >> STEP_BITS == (thread as u64 + 1).min(THREADS_MAX)
+    }
+
+    #[inline(always)]
+    pub(super) fn shared(self) -> Option<usize> {
+        (self.0 & SHARED != 0).then_some((self.0 & !SHARED) as usize)
+    }
+
+    fn of_store(thread: usize, step: u64) -> Self {
+        Self((thread as u64 + 1).min(THREADS_MAX) << STEP_BITS | step & ((1 << STEP_BITS) - 1))
+    }
+}
+
+/// A word that threads share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shared {
+    pub version: Version,
+    /// A bit for each thread that has read it, or stored it.
+    readers: u64,
+    /// Whether it has been updated atomically.
+    pub is_updated: bool,
+    /// The last store in the log.
+    last: u32,
+}
+
+/// Threads of which each has a bit of [`Shared::readers`].
+const READERS: usize = u64::BITS as usize;
+
+/// Where the process clock stands, and since which step of each thread.
+#[derive(Default)]
+struct Moments {
+    clocks: Vec<Clock>,
+    of_threads: Vec<Vec<(u64, u32)>>,
+}
+
+pub(super) struct Words {
+    numbers: PageNumbers,
+    pages: Vec<Box<[State]>>,
+    shared: Vec<Shared>,
+    moments: Moments,
+    pub log: Log,
+}
+
+impl Words {
+    pub(super) fn new(threads: usize) -> Self {
+        Self {
+            numbers: PageNumbers::new(),
+            pages: Vec::new(),
+            shared: Vec::new(),
+            moments: Moments { clocks: vec![Clock(0)], of_threads: vec![Vec::new(); threads] },
+            log: Log::new(threads),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn state(&self, word: u64) -> State {
+        match self.numbers.find(word / PAGE_WORDS as u64) {
+            ABSENT => State(0),
+            page => self.pages[page as usize][word as usize % PAGE_WORDS],
+        }
+    }
+
+    #[inline(always)]
+    fn state_mut(&mut self, word: u64) -> &mut State {
+        let page = word / PAGE_WORDS as u64;
+        let number = match self.numbers.find(page) {
+            ABSENT => {
+                self.pages.push(vec![State(0); PAGE_WORDS].into());
+                self.numbers.add(page)
+            }
+            number => number,
+        };
+        &mut self.pages[number as usize][word as usize % PAGE_WORDS]
+    }
+
+    /// A thread stores to a word; false if that is not its business alone.
+    #[inline(always)]
+    pub(super) fn store(&mut self, thread: usize, step: u64, word: u64) -> bool {
+        let state = self.state_mut(word);
+        let is_own = state.is_untouched() || state.is_own(thread);
+        if is_own {
+            *state = State::of_store(thread, step);
+        }
+        is_own
+    }
+
+    pub(super) fn is_shared(&self, word: u64) -> bool {
+        self.state(word).shared().is_some()
+    }
+
+    pub(super) fn word(&self, shared: usize) -> &Shared {
+        &self.shared[shared]
+    }
+
+    /// The number of a word that is shared from now on, if it was not before.
+    pub(super) fn share(&mut self, word: u64) -> usize {
+        let state = self.state(word);
+        if let Some(shared) = state.shared() {
+            return shared;
+        }
+        let number = self.shared.len();
+        let mut shared = Shared { version: Version::default(), readers: 0, is_updated: false, last: 0 };
+        if !state.is_untouched() {
+            let (thread, step) = ((state.0 >> STEP_BITS) as usize - 1, state.0 & ((1 << STEP_BITS) - 1));
+            let store = Logged { address: word * WORD_BYTES, ..self.logged(thread, step, (0, 0), Kind::Store) };
+            shared.version = Version { number: store.number, thread, step };
+            shared.readers = 1 << (thread % READERS);
+            shared.last = self.log.store(store);
+        }
+        self.shared.push(shared);
+        *self.state_mut(word) = State(SHARED | number as u64);
+        number
+    }
+
+    /// A thread reads a shared word: whether it is the first time that it sees this store, by another thread.
+    #[inline]
+    pub(super) fn is_news(&mut self, thread: usize, shared: usize) -> bool {
+        let word = &mut self.shared[shared];
+        let bit = 1 << (thread % READERS);
+        let is_known = word.readers & bit != 0 && thread < READERS - 1;
+        word.readers |= bit;
+        !is_known && word.version.thread != thread && word.version.number > 0
+    }
+
+    /// A thread changes a shared word.
+    pub(super) fn change(&mut self, shared: usize, mut store: Logged) {
+        let word = &mut self.shared[shared];
+        word.version = Version { number: store.number, thread: store.thread as usize, step: store.step };
+        word.readers = 1 << (store.thread as usize % READERS);
+        store.earlier = word.last;
+        word.last = self.log.store(store);
+    }
+
+    pub(super) fn mark_updated(&mut self, shared: usize) {
+        self.shared[shared].is_updated = true;
+    }
+
+    /// The process clock goes on, while this thread has its turn.
+    pub(super) fn tick(&mut self, thread: usize, step: u64, clock: Clock) {
+        if self.moments.clocks.last().is_none_or(|last| clock > *last) {
+            self.moments.of_threads[thread].push((step, self.moments.clocks.len() as u32));
+            self.moments.clocks.push(clock);
+        }
+    }
+
+    /// The place of a thread's step in the one sequence.
+    pub(super) fn number(&self, thread: usize, step: u64) -> u64 {
+        let moments = &self.moments.of_threads[thread];
+        let now = moments.last().filter(|(from, _)| *from <= step);
+        let at = || moments.partition_point(|(from, _)| *from <= step).checked_sub(1).map(|at| &moments[at]);
+        let &(from, moment) = now.or_else(at).unwrap_or(&(0, 0));
+        u64::from(moment) << 32 | (step - from).min(u32::MAX.into())
+    }
+
+    /// When a place in the one sequence was.
+    pub(super) fn clock(&self, number: u64) -> Clock {
+        self.moments.clocks[(number >> 32) as usize]
+    }
+
+    pub(super) fn logged(&self, thread: usize, step: u64, place: Place, kind: Kind) -> Logged {
+        Logged { number: self.number(thread, step), step, place, thread: thread as u32, kind, ..Logged::default() }
+    }
+
+    /// The store that a thread saw at a step.
+    pub(super) fn seen(&self, thread: usize, step: u64, word: u64) -> Version {
+        let Some(shared) = self.state(word).shared() else { return Version::default() };
+        self.log.last_before(self.shared[shared].last, self.number(thread, step))
+    }
+}
