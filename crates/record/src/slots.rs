@@ -114,23 +114,25 @@ fn decode_first(bytes: &[u8], position: &mut usize, strides: &mut [Stride], valu
 
 #[inline(always)]
 fn decode_block(bytes: &[u8], position: &mut usize, strides: &mut [Stride], values: &mut [u64]) -> Option<()> {
+    let count = strides.len();
+    let values = &mut values[..count];
     // In a loop over an array every prediction holds, and the differences are bytes of zero: look at eight of them at
     // once.
-    if strides.len() <= 8 {
-        let zeros = u64::MAX >> (64 - 8 * strides.len());
+    if count <= 8 {
+        let zeros = u64::MAX >> (64 - 8 * count);
         if load(bytes, *position)? & zeros == 0 {
-            for (stride, value) in strides.iter_mut().zip(values.iter_mut()) {
-                *value = stride.predict();
-                stride.last = *value;
+            for at in 0..count {
+                let value = strides[at].predict();
+                (values[at], strides[at].last) = (value, value);
             }
-            *position += values.len();
+            *position += count;
             return Some(());
         }
     }
-    for (stride, value) in strides.iter_mut().zip(values) {
+    for at in 0..count {
         let difference = unzigzag(decode(bytes, position)?) as u64;
-        *value = stride.predict().wrapping_add(difference);
-        stride.learn(*value);
+        values[at] = strides[at].predict().wrapping_add(difference);
+        strides[at].learn(values[at]);
     }
     Some(())
 }

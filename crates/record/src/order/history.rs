@@ -117,13 +117,13 @@ pub(super) struct Counts {
     pub passed: u64,
     slots: u64,
     /// Of shared words, and atomic updates that change them.
-    stores: u64,
-    updates: u64,
+    stores: u32,
+    updates: u32,
     pub instructions: u64,
     /// Events that are more than waiting may do.
-    loud: u64,
+    loud: u32,
     /// Locks that it has taken and not given back.
-    locks: i64,
+    locks: i32,
 }
 
 /// Where a round begins.
@@ -194,7 +194,9 @@ impl History {
         self.counts.instructions += u64::from(instructions);
         let at = (self.counts.slots % KEPT_SLOTS) as usize;
         if let Some(kept) = self.slots.get_mut(at..at + slots.len()) {
-            kept.iter_mut().zip(slots).for_each(|(kept, slot)| *kept = *slot);
+            for at in 0..slots.len() {
+                kept[at] = slots[at];
+            }
         } else {
             for (at, slot) in (at..).zip(slots) {
                 self.slots[at % KEPT_SLOTS as usize] = *slot;
@@ -204,9 +206,9 @@ impl History {
         self.counts.passed.is_multiple_of(SUMMED_UP_EVERY)
     }
 
-    pub(super) fn pass_event(&mut self, step: u64, token: Token, is_loud: bool, takes_lock: i64) -> bool {
+    pub(super) fn pass_event(&mut self, step: u64, token: Token, is_loud: bool, takes_lock: i32) -> bool {
         self.pass(step, token);
-        self.counts.loud += u64::from(is_loud);
+        self.counts.loud = self.counts.loud.wrapping_add(is_loud.into());
         self.counts.locks += takes_lock;
         self.counts.passed.is_multiple_of(SUMMED_UP_EVERY)
     }
@@ -246,8 +248,8 @@ impl History {
     /// The block that came last changes a shared word.
     #[inline]
     pub(super) fn change(&mut self, act: Act) {
-        self.counts.stores += u64::from(act == Act::Stores);
-        self.counts.updates += u64::from(act != Act::Stores);
+        let count = if act == Act::Stores { &mut self.counts.stores } else { &mut self.counts.updates };
+        *count = count.wrapping_add(1);
     }
 
     /// Whether what came at `counts` is too long ago for a round.
@@ -403,11 +405,11 @@ impl History {
         Counts {
             passed: number,
             slots: now.slots - u64::from((now.slots as u32).wrapping_sub(passed.slots)),
-            stores: now.stores - u64::from((now.stores as u16).wrapping_sub(passed.stores)),
-            updates: now.updates - u64::from((now.updates as u16).wrapping_sub(passed.updates)),
+            stores: now.stores.wrapping_sub((now.stores as u16).wrapping_sub(passed.stores).into()),
+            updates: now.updates.wrapping_sub((now.updates as u16).wrapping_sub(passed.updates).into()),
             instructions: now.instructions - u64::from((now.instructions as u32).wrapping_sub(passed.instructions)),
-            loud: now.loud - u64::from((now.loud as u16).wrapping_sub(passed.loud)),
-            locks: now.locks - i64::from((now.locks as i16).wrapping_sub(passed.locks)),
+            loud: now.loud.wrapping_sub((now.loud as u16).wrapping_sub(passed.loud).into()),
+            locks: now.locks - i32::from((now.locks as i16).wrapping_sub(passed.locks)),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! A round is quiet if it leaves shared memory as it found it, gives back the locks that it takes, and makes only calls
 //! that yield, sleep or look at a clock.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::flow::Flow;
@@ -42,7 +43,7 @@ struct Loop {
     /// The furthest end of its code that was seen.
     end: u64,
     begun: Mark,
-    run: Vec<Round>,
+    run: VecDeque<Round>,
     /// As the thread's, when the round began.
     looks_from: u64,
     run_from: Mark,
@@ -71,8 +72,6 @@ struct OfThread {
     news: u64,
     /// Behind what others can see of it, or is more than waiting may do, likewise.
     looks_from: u64,
-    /// Room for the runs of loops to come.
-    spare: Vec<Vec<Round>>,
 }
 
 pub(super) struct Rounds<'a> {
@@ -321,8 +320,17 @@ impl<'a> Rounds<'a> {
 
     fn enter_again(&mut self, thread: usize, step: u64, id: u32, head: u64, end: u64, depth: usize) {
         let state = &mut self.threads[thread];
-        let at = state.loops.iter().rposition(|of| of.depth == depth && of.head == head);
-        let Some(at) = at else {
+        let mut at = state.loops.len();
+        let is_here = loop {
+            match at.checked_sub(1).map(|at| &state.loops[at]) {
+                Some(of) if of.depth == depth => at -= 1,
+                _ => break false,
+            }
+            if state.loops[at].head == head {
+                break true;
+            }
+        };
+        if !is_here {
             let begun = state.history.began(head, end, self.outlines).unwrap_or_else(|| state.history.mark(step));
             state.loops.push(Loop {
                 depth,
@@ -331,7 +339,7 @@ impl<'a> Rounds<'a> {
                 end,
                 begun,
                 looks_from: state.looks_from,
-                run: state.spare.pop().unwrap_or_default(),
+                run: VecDeque::new(),
                 run_from: begun,
                 run_looks_from: 0,
                 looked: None,
@@ -346,7 +354,7 @@ impl<'a> Rounds<'a> {
                 self.end_round(thread, at, step);
             }
             return;
-        };
+        }
         while self.threads[thread].loops.len() > at + 1 {
             self.leave(thread, step);
         }
@@ -366,7 +374,7 @@ impl<'a> Rounds<'a> {
         let digest = std::mem::take(&mut of.digest);
         if of.last_digest.replace(digest) == Some(digest)
             && !of.has_waited
-            && let Some(last) = of.run.last_mut()
+            && let Some(last) = of.run.back_mut()
         {
             last.to = step;
             of.run_length += 1;
@@ -386,7 +394,7 @@ impl<'a> Rounds<'a> {
         }
         let mut round = Round { from, end, to: step, summary: None };
         if state.news > from.counts.passed
-            && let Some(before) = of.run.last_mut()
+            && let Some(before) = of.run.back_mut()
         {
             let reads = &round.sum_up(history, memory).reads;
             let reads_before = &before.sum_up(history, memory).reads;
@@ -394,9 +402,9 @@ impl<'a> Rounds<'a> {
         }
         of.run_length += 1;
         if of.run.len() == PATHS {
-            of.run.remove(0);
+            of.run.pop_front();
         }
-        of.run.push(round);
+        of.run.push_back(round);
     }
 
     fn forget_run(&mut self, thread: usize, at: usize) {
@@ -414,11 +422,7 @@ impl<'a> Rounds<'a> {
             let from = of.begun;
             self.judge(thread, at, &from);
         }
-        let state = &mut self.threads[thread];
-        if let Some(mut of) = state.loops.pop() {
-            of.run.clear();
-            state.spare.push(of.run);
-        }
+        self.threads[thread].loops.truncate(at);
     }
 
     /// Whether the run before the last round, which has begun at `from` and is over, was waiting.
@@ -439,7 +443,7 @@ impl<'a> Rounds<'a> {
             if let Some(word) = exit_word(self.outlines, thread, of, &last) {
                 has_waited = true;
                 of.look_back(history, memory);
-                let to = of.run.last().expect("a run has a round").to;
+                let to = of.run.back().expect("a run has a round").to;
                 let looks = of.run.iter().flat_map(Round::reads);
                 let looks = looks.chain(last.reads.iter().filter(|look| look.word == word));
                 let looks = looks.filter(|look| !self.words.state(look.word).is_own(thread));
@@ -460,8 +464,8 @@ impl<'a> Rounds<'a> {
             }
         }
         self.forget_run(thread, at);
-        for outer in &mut self.threads[thread].loops[..at] {
-            outer.has_waited |= has_waited;
+        if has_waited {
+            self.threads[thread].loops[..at].iter_mut().for_each(|outer| outer.has_waited = true);
         }
     }
 
@@ -536,7 +540,7 @@ fn is_newer(look: &Look, before: &[Look], thread: usize) -> bool {
 }
 
 /// Whether it saw a store of another thread that is newer than the last one which the run saw of this word.
-fn is_newer_than_run(look: &Look, run: &[Round], thread: usize) -> bool {
+fn is_newer_than_run(look: &Look, run: &VecDeque<Round>, thread: usize) -> bool {
     if look.seen.number == 0 || look.seen.thread == thread {
         return false;
     }
@@ -565,7 +569,7 @@ impl Round {
 impl Loop {
     /// Where looks at the words of the run's first round began before it, if one was soon behind the other.
     fn look_back(&mut self, history: &History, memory: Memory<'_>) {
-        let Some(first) = self.run.first_mut().filter(|_| self.looked.is_none()) else { return };
+        let Some(first) = self.run.front_mut().filter(|_| self.looked.is_none()) else { return };
         let mut words: Vec<u64> = first.sum_up(history, memory).reads.iter().map(|look| look.word).collect();
         words.sort_unstable();
         words.dedup();

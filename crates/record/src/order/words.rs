@@ -20,43 +20,43 @@ pub(super) fn word_of(address: u64) -> u64 {
     address / WORD_BYTES
 }
 
-/// Numbers of pages, in the order in which they came.
-struct PageNumbers {
-    numbers: FxHashMap<u64, u32>,
+/// Where pages of words begin.
+struct Pages {
+    starts: FxHashMap<u64, u32>,
     /// The last ones that were looked up, also those that are not there.
     recent: Box<[Cell<(u64, u32)>]>,
 }
 
 const RECENT: usize = 512;
-const ABSENT: u32 = u32::MAX;
+/// One that nobody has stored to.
+const EMPTY: u32 = 0;
 
-impl PageNumbers {
+impl Pages {
     fn new() -> Self {
-        Self { numbers: FxHashMap::default(), recent: vec![Cell::new((u64::MAX, ABSENT)); RECENT].into() }
+        Self { starts: FxHashMap::default(), recent: vec![Cell::new((u64::MAX, EMPTY)); RECENT].into() }
     }
 
+    /// In pages.
     #[inline(always)]
-    fn find(&self, page: u64) -> u32 {
+    fn start(&self, page: u64) -> u32 {
         let recent = &self.recent[page as usize % RECENT];
-        let (known, number) = recent.get();
+        let (known, start) = recent.get();
         if known == page {
-            return number;
+            return start;
         }
         self.look_up(page)
     }
 
     #[cold]
     fn look_up(&self, page: u64) -> u32 {
-        let number = self.numbers.get(&page).copied().unwrap_or(ABSENT);
-        self.recent[page as usize % RECENT].set((page, number));
-        number
+        let start = self.starts.get(&page).copied().unwrap_or(EMPTY);
+        self.recent[page as usize % RECENT].set((page, start));
+        start
     }
 
-    fn add(&mut self, page: u64) -> u32 {
-        let number = self.numbers.len() as u32;
-        self.numbers.insert(page, number);
-        self.recent[page as usize % RECENT].set((page, number));
-        number
+    fn add(&mut self, page: u64, start: u32) {
+        self.starts.insert(page, start);
+        self.recent[page as usize % RECENT].set((page, start));
     }
 }
 
@@ -115,8 +115,9 @@ struct Moments {
 }
 
 pub(super) struct Words {
-    numbers: PageNumbers,
-    pages: Vec<Box<[State]>>,
+    pages: Pages,
+    /// Of the words of all pages, and of an empty one before them.
+    states: Vec<State>,
     shared: Vec<Shared>,
     moments: Moments,
     pub log: Log,
@@ -125,8 +126,8 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn new(threads: usize) -> Self {
         Self {
-            numbers: PageNumbers::new(),
-            pages: Vec::new(),
+            pages: Pages::new(),
+            states: vec![State(0); PAGE_WORDS],
             shared: Vec::new(),
             moments: Moments { clocks: vec![Clock(0)], of_threads: vec![Vec::new(); threads] },
             log: Log::new(threads),
@@ -135,23 +136,23 @@ impl Words {
 
     #[inline(always)]
     pub(super) fn state(&self, word: u64) -> State {
-        match self.numbers.find(word / PAGE_WORDS as u64) {
-            ABSENT => State(0),
-            page => self.pages[page as usize][word as usize % PAGE_WORDS],
-        }
+        self.states[self.at(word)]
+    }
+
+    #[inline(always)]
+    fn at(&self, word: u64) -> usize {
+        self.pages.start(word / PAGE_WORDS as u64) as usize * PAGE_WORDS + word as usize % PAGE_WORDS
     }
 
     #[inline(always)]
     fn state_mut(&mut self, word: u64) -> &mut State {
-        let page = word / PAGE_WORDS as u64;
-        let number = match self.numbers.find(page) {
-            ABSENT => {
-                self.pages.push(vec![State(0); PAGE_WORDS].into());
-                self.numbers.add(page)
-            }
-            number => number,
-        };
-        &mut self.pages[number as usize][word as usize % PAGE_WORDS]
+        let mut at = self.at(word);
+        if at < PAGE_WORDS {
+            self.pages.add(word / PAGE_WORDS as u64, (self.states.len() / PAGE_WORDS) as u32);
+            at += self.states.len();
+            self.states.resize(self.states.len() + PAGE_WORDS, State(0));
+        }
+        &mut self.states[at]
     }
 
     /// A thread stores to a word; false if that is not its business alone.
