@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::flow::Flow;
 use super::found::{Found, Provisional, Run, Waited};
-use super::history::{Act, History, Look, Mark, Memory, ROUND_STEPS_MAX, Summary, Token};
+use super::history::{Act, History, Look, Mark, Memory, ROUND_STEPS_MAX, Summary, Token, Version};
 use super::log::Kind;
 use super::outlines::{Access, Outlines};
 use super::queue_locks::Queues;
@@ -219,7 +219,7 @@ impl<'a> Rounds<'a> {
         for word in word..word + size / WORD_BYTES {
             let state = self.words.state(word);
             if !state.is_untouched() && !state.is_own(thread) {
-                self.words.share(word);
+                self.words.share(thread, word);
             }
         }
     }
@@ -227,7 +227,8 @@ impl<'a> Rounds<'a> {
     fn touch(&mut self, thread: usize, step: u64, id: u32, access: Access, slots: &[u64]) {
         let (place, address) = ((id, access.slot), slots[usize::from(access.slot)]);
         let word = word_of(address);
-        let number = self.words.share(word);
+        let number = self.words.share(thread, word);
+        let (is_alone, other) = self.words.meet(thread, number);
         let seen = self.words.word(number).version;
         let (kind, update) = match access.kind {
             SlotKind::Load => (Kind::Read, None),
@@ -239,8 +240,14 @@ impl<'a> Rounds<'a> {
         };
         let changes = update.map_or(kind == Kind::Store, |(old, new)| old != new);
         let is_news = kind != Kind::Store && self.words.is_news(thread, number);
+        if let Some((other, step)) = other.filter(|_| self.words.word(number).is_updated) {
+            self.queues.updated(other, step, word, Version::default());
+        }
         let state = &mut self.threads[thread];
-        state.digest(word << 20 ^ u64::from(kind == Kind::Store) << 60 ^ if is_news { seen.number } else { 0 });
+        if !is_alone {
+            let seen = if is_news { seen.number } else { 0 };
+            state.digest(word << 20 ^ u64::from(kind == Kind::Store) << 60 ^ seen);
+        }
         if is_news {
             state.news = state.history.counts().passed;
             if kind == Kind::Read {
@@ -261,6 +268,9 @@ impl<'a> Rounds<'a> {
                 }
                 self.words.change(number, access);
             }
+        }
+        if is_alone {
+            return;
         }
         if !changes {
             if self.queues.awaits(thread) {

@@ -1,7 +1,8 @@
 //! The words that threads touch, from when there is a second thread: who stored to each last.
 //!
-//! A word is shared from when a thread finds another's store there, or updates it atomically. What has happened to it
-//! before is its last store. What happens from then on is logged ([`Log`]).
+//! A word is shared from when a thread finds another's store there. What has happened to it before is its last store.
+//! What happens from then on is logged ([`Log`]), and what happens from an atomic update on, although only one thread
+//! may have touched the word: it may turn out to be a counter or a lock.
 
 use std::cell::Cell;
 
@@ -100,6 +101,8 @@ pub(super) struct Shared {
     readers: u64,
     /// Whether it has been updated atomically.
     pub is_updated: bool,
+    /// The only thread that has touched it, from 1, and its last change of the word.
+    alone: (u32, u64),
     /// The last store in the log.
     last: u32,
 }
@@ -167,21 +170,36 @@ impl Words {
     }
 
     pub(super) fn is_shared(&self, word: u64) -> bool {
-        self.state(word).shared().is_some()
+        self.state(word).shared().is_some_and(|shared| self.shared[shared].alone.0 == 0)
+    }
+
+    /// A thread touches a word that is logged: whether only it has ever done so. If that was so of another thread, it is
+    /// no longer: that thread and its last change.
+    #[inline]
+    pub(super) fn meet(&mut self, thread: usize, shared: usize) -> (bool, Option<(usize, u64)>) {
+        let alone = &mut self.shared[shared].alone;
+        match alone.0.checked_sub(1).map(|thread| thread as usize) {
+            None => (false, None),
+            Some(only) if only == thread => (true, None),
+            Some(other) => (false, Some((other, std::mem::take(alone).1))),
+        }
     }
 
     pub(super) fn word(&self, shared: usize) -> &Shared {
         &self.shared[shared]
     }
 
-    /// The number of a word that is shared from now on, if it was not before.
-    pub(super) fn share(&mut self, word: u64) -> usize {
+    /// The number of a word that is shared, or updated, from now on, if it was not before.
+    pub(super) fn share(&mut self, thread: usize, word: u64) -> usize {
         let state = self.state(word);
         if let Some(shared) = state.shared() {
             return shared;
         }
         let number = self.shared.len();
-        let mut shared = Shared { version: Version::default(), readers: 0, is_updated: false, last: 0 };
+        let mut shared = Shared { version: Version::default(), readers: 0, is_updated: false, alone: (0, 0), last: 0 };
+        if state.is_untouched() || state.is_own(thread) {
+            shared.alone = (thread as u32 + 1, 0);
+        }
         if !state.is_untouched() {
             let (thread, step) = ((state.0 >> STEP_BITS) as usize - 1, state.0 & ((1 << STEP_BITS) - 1));
             let store = Logged { address: word * WORD_BYTES, ..self.logged(thread, step, (0, 0), Kind::Store) };
@@ -209,6 +227,7 @@ impl Words {
         let word = &mut self.shared[shared];
         word.version = Version { number: store.number, thread: store.thread as usize, step: store.step };
         word.readers = 1 << (store.thread as usize % READERS);
+        word.alone.1 = store.step;
         store.earlier = word.last;
         word.last = self.log.store(store);
     }
