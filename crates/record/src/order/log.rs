@@ -128,6 +128,29 @@ impl Log {
         access.update.checked_sub(1).map(|at| self.updates[at as usize])
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Forgets the accesses with these numbers from 0. Gives the new number from 1 of each old one, 0 if it is gone.
+    pub(super) fn forget(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<u32> {
+        let (all, updates) = (std::mem::take(&mut self.all), std::mem::take(&mut self.updates));
+        let mut new = vec![0; all.len() + 1];
+        for (at, mut access) in all.into_iter().enumerate().filter(|(at, _)| !is_gone(*at)) {
+            if let Some(update) = access.update.checked_sub(1) {
+                self.updates(&mut access, updates[update as usize]);
+            }
+            access.earlier = new[access.earlier as usize];
+            self.all.push(access);
+            new[at + 1] = self.all.len() as u32;
+        }
+        for state in &mut self.threads {
+            state.open.iter_mut().for_each(|open| *open = new[*open as usize + 1].wrapping_sub(1));
+            state.open.retain(|open| *open != u32::MAX);
+        }
+        new
+    }
+
     /// In the one sequence: no store can be looked up any more.
     pub(super) fn sort(&mut self) {
         for state in &mut self.threads {

@@ -257,7 +257,7 @@ impl<'a> Rounds<'a> {
         if kind == Kind::Update {
             self.words.mark_updated(number);
         }
-        if is_news || changes || self.words.word(number).is_updated {
+        if is_news || changes || !is_alone && self.words.word(number).is_updated {
             let mut access = self.words.logged(thread, step, place, kind);
             access.address = address;
             if !changes {
@@ -502,7 +502,7 @@ impl<'a> Rounds<'a> {
                 self.leave(thread, u64::MAX - 1);
             }
         }
-        self.words.log.sort();
+        self.words.finish();
         self.found.settle(&self.words);
         self.found.queue_locks = self.queues.locks();
         (self.words, self.found)

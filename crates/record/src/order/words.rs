@@ -107,6 +107,11 @@ pub(super) struct Shared {
     last: u32,
 }
 
+/// So many changes of a word that only one thread has touched are kept at least.
+const ALONE_KEPT: usize = 64;
+/// Longer logs are looked through for what can be forgotten.
+const LOG_LENGTH: usize = 1 << 18;
+
 /// Threads of which each has a bit of [`Shared::readers`].
 const READERS: usize = u64::BITS as usize;
 
@@ -124,6 +129,7 @@ pub(super) struct Words {
     shared: Vec<Shared>,
     moments: Moments,
     pub log: Log,
+    log_length_max: usize,
 }
 
 impl Words {
@@ -134,6 +140,7 @@ impl Words {
             shared: Vec::new(),
             moments: Moments { clocks: vec![Clock(0)], of_threads: vec![Vec::new(); threads] },
             log: Log::new(threads),
+            log_length_max: LOG_LENGTH,
         }
     }
 
@@ -230,6 +237,42 @@ impl Words {
         word.alone.1 = store.step;
         store.earlier = word.last;
         word.last = self.log.store(store);
+        if self.log.len() > self.log_length_max {
+            self.forget(ALONE_KEPT);
+            self.log_length_max = LOG_LENGTH.max(2 * self.log.len());
+        }
+    }
+
+    /// Forgets what threads have done to words that only they touch, but for these last changes, or up to twice as many:
+    /// what is left begins, like the whole, with an update of the value that the first one found.
+    #[cold]
+    fn forget(&mut self, kept: usize) {
+        let mut of_words: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+        for (at, access) in self.log.iter().enumerate() {
+            let word = word_of(access.address);
+            if !self.is_shared(word) {
+                of_words.entry(word).or_default().push(at);
+            }
+        }
+        let mut is_gone = vec![false; self.log.len()];
+        let all: Vec<&Logged> = self.log.iter().collect();
+        let found = |at: usize| self.log.update(all[at]).map(|(old, _)| old);
+        for of_word in of_words.into_values().filter(|of_word| of_word.len() > 2 * kept) {
+            let from = of_word.len() - 2 * kept;
+            let first = of_word.iter().find_map(|at| found(*at));
+            let like_first = of_word[from..].iter().take(kept).position(|at| found(*at) == first);
+            for at in &of_word[..like_first.map_or(from + kept, |further| from + further)] {
+                is_gone[*at] = true;
+            }
+        }
+        let new = self.log.forget(|at| is_gone[at]);
+        self.shared.iter_mut().for_each(|shared| shared.last = new[shared.last as usize]);
+    }
+
+    /// Nothing more comes: puts the log into the order of the one sequence.
+    pub(super) fn finish(&mut self) {
+        self.forget(0);
+        self.log.sort();
     }
 
     pub(super) fn mark_updated(&mut self, shared: usize) {
