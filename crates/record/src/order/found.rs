@@ -15,13 +15,13 @@ pub(super) struct Run {
     pub block: u32,
 }
 
-/// They have also stored to words that might turn out to be shared: then they were work.
+/// They have also changed words that might turn out to be shared: then they were work.
 pub(super) struct Provisional {
     pub thread: usize,
     pub run: Run,
     /// The words that they looked at, and where.
     pub looks: Vec<(u64, Place)>,
-    pub stores: Vec<u64>,
+    pub changed: Vec<u64>,
 }
 
 /// Between looks at a word, if it is one that threads wait for.
@@ -64,7 +64,7 @@ impl Found {
     }
 
     pub(super) fn add(&mut self, found: Provisional) {
-        if found.stores.is_empty() {
+        if found.changed.is_empty() {
             self.confirm(&found);
         } else {
             self.provisional.push(found);
@@ -94,10 +94,11 @@ impl Found {
     /// Nothing more is found.
     pub(super) fn settle(&mut self, words: &Words) {
         for found in std::mem::take(&mut self.provisional) {
-            if !found.stores.iter().any(|word| words.is_shared(*word)) {
+            if !found.changed.iter().any(|word| words.is_shared(*word)) {
                 self.confirm(&found);
             }
         }
+        self.waited.retain(|waited| !words.log.changes_between(waited.thread, waited.from, waited.to));
         let read = words.log.iter().filter(|access| self.places.contains(&access.place));
         self.words.extend(read.map(|access| word_of(access.address)));
         for runs in &mut self.runs {

@@ -140,8 +140,29 @@ pub(super) struct Summary {
     pub path: Vec<Token>,
     /// The last read of each word at each place.
     pub reads: Vec<Look>,
-    /// Words that it stored to.
-    pub stores: Vec<u64>,
+    /// Words that it left changed.
+    pub changed: Vec<u64>,
+}
+
+/// Words that are not left as they were found.
+fn changed_words<'a>(looks: impl Iterator<Item = &'a Look>) -> Vec<u64> {
+    let mut changes: FxHashMap<u64, Option<i64>> = FxHashMap::default();
+    for look in looks {
+        match look.act {
+            Act::Reads => {}
+            Act::Updates(by) => {
+                if let Some(change) = changes.entry(look.word).or_insert(Some(0)) {
+                    *change += by;
+                }
+            }
+            Act::Stores => {
+                // A word that it has updated before is a lock that it gives back.
+                let given_back = changes.get(&look.word).is_some_and(|change| *change != Some(0));
+                changes.insert(look.word, if given_back { Some(0) } else { None });
+            }
+        }
+    }
+    changes.into_iter().filter(|(_, change)| *change != Some(0)).map(|(word, _)| word).collect()
 }
 
 pub(super) struct History {
@@ -333,24 +354,8 @@ impl History {
         if self.counts.updates == from.updates {
             return self.counts.stores == from.stores;
         }
-        let mut changes: FxHashMap<u64, Option<i64>> = FxHashMap::default();
         let looks = self.looks_between(memory, from, &self.counts);
-        for look in looks.iter().filter(|look| memory.words.is_shared(look.word)) {
-            match look.act {
-                Act::Reads => {}
-                Act::Updates(by) => {
-                    if let Some(change) = changes.entry(look.word).or_insert(Some(0)) {
-                        *change += by;
-                    }
-                }
-                Act::Stores => {
-                    // A word that it has updated before is a lock that it gives back.
-                    let given_back = changes.get(&look.word).is_some_and(|change| *change != Some(0));
-                    changes.insert(look.word, if given_back { Some(0) } else { None });
-                }
-            }
-        }
-        changes.values().all(|change| *change == Some(0))
+        changed_words(looks.iter().filter(|look| memory.words.is_shared(look.word))).is_empty()
     }
 
     pub(super) fn counts(&self) -> &Counts {
@@ -363,16 +368,11 @@ impl History {
         let path = self.passed_between(from, to).map(|passed| passed.token).filter(|token| known.insert(token.0));
         let path = path.collect();
         let mut known: FxHashSet<(u64, Place)> = FxHashSet::default();
-        let (mut reads, mut stores) = (Vec::new(), FxHashSet::default());
-        for look in self.looks_between(memory, from, to).into_iter().rev() {
-            if look.act == Act::Stores {
-                stores.insert(look.word);
-            } else if known.insert((look.word, look.place)) {
-                reads.push(look);
-            }
-        }
+        let looks = self.looks_between(memory, from, to);
+        let last = looks.iter().rev().filter(|look| look.act != Act::Stores);
+        let mut reads: Vec<Look> = last.filter(|look| known.insert((look.word, look.place))).copied().collect();
         reads.reverse();
-        Summary { path, reads, stores: stores.into_iter().collect() }
+        Summary { path, reads, changed: changed_words(looks.iter()) }
     }
 
     /// Where the first round of the loop at [head, end) began: where the thread came to its head, perhaps in the middle

@@ -459,13 +459,13 @@ impl<'a> Rounds<'a> {
                 let looks = looks.filter(|look| !self.words.state(look.word).is_own(thread));
                 let run = Run { from: of.run_from.step, to, block: of.head_block };
                 let stack = &state.stack;
-                let stores = of.run.iter().filter_map(|round| round.summary.as_ref()).flat_map(|round| &round.stores);
-                let stores = stores.filter(|word| !stack.contains(word) && !self.words.is_shared(**word));
+                let changed = of.run.iter().filter_map(|round| round.summary.as_ref()).flat_map(|round| &round.changed);
+                let changed = changed.filter(|word| !stack.contains(word) && !self.words.is_shared(**word));
                 let found = Provisional {
                     thread,
                     run,
                     looks: looks.map(|look| (look.word, look.place)).collect(),
-                    stores: stores.copied().collect(),
+                    changed: changed.copied().collect(),
                 };
                 let looked = of.looked.iter().flatten().filter(|(of, _)| *of == word);
                 let waited = looked.map(|&(word, from)| Waited { thread, word, from, to: run.from });

@@ -255,8 +255,7 @@ impl Words {
             }
         }
         let mut is_gone = vec![false; self.log.len()];
-        let all: Vec<&Logged> = self.log.iter().collect();
-        let found = |at: usize| self.log.update(all[at]).map(|(old, _)| old);
+        let found = |at: usize| self.log.found(at);
         for of_word in of_words.into_values().filter(|of_word| of_word.len() > 2 * kept) {
             let from = of_word.len() - 2 * kept;
             let first = of_word.iter().find_map(|at| found(*at));
