@@ -85,7 +85,7 @@ impl ControlDecoder<'_> {
         let mut events = self.events.iter();
         let (mut position, mut last, mut is_interruptible) = (start, 0, false);
         while position < end {
-            let run = decode(bytes, &mut position).ok_or(CUT_SHORT)?;
+            let Some(run) = decode(bytes, &mut position) else { return Err(CUT_SHORT) };
             if run > 0 {
                 last = self.follow(run, last, successors, steps, &mut totals)?;
                 is_interruptible = true;
@@ -93,7 +93,7 @@ impl ControlDecoder<'_> {
             if position >= end {
                 break;
             }
-            let block = decode(bytes, &mut position).ok_or(CUT_SHORT)?;
+            let Some(block) = decode(bytes, &mut position) else { return Err(CUT_SHORT) };
             if block == 0 {
                 let event = events.next().ok_or(Problem::Malformed("it has fewer events than its blocks name"))?;
                 steps.push(0);
@@ -104,8 +104,9 @@ impl ControlDecoder<'_> {
                 continue;
             }
             let blocks = self.shapes.len() as u64 - 1;
-            let unknown = Problem::UnknownBlock { block, blocks };
-            let shape = usize::try_from(block).ok().and_then(|index| self.shapes.get(index)).ok_or(unknown)?;
+            let Some(shape) = usize::try_from(block).ok().and_then(|index| self.shapes.get(index)) else {
+                return Err(Problem::UnknownBlock { block, blocks });
+            };
             steps.push(block as u32);
             totals.blocks += 1;
             totals.instructions += u64::from(shape.instructions);

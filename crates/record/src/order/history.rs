@@ -127,7 +127,7 @@ pub(super) struct Counts {
 }
 
 /// Where a round begins.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     pub step: u64,
     pub counts: Counts,

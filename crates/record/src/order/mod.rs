@@ -18,6 +18,7 @@ mod flow;
 mod found;
 mod history;
 mod log;
+mod loops;
 mod outlines;
 mod queue_locks;
 mod rounds;

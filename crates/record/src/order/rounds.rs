@@ -11,6 +11,7 @@ use super::flow::Flow;
 use super::found::{Found, Provisional, Run, Waited};
 use super::history::{Act, History, Look, Mark, Memory, ROUND_STEPS_MAX, Summary, Token, Version};
 use super::log::Kind;
+use super::loops::{Loop, Loops, Round};
 use super::outlines::{Access, Outlines};
 use super::queue_locks::Queues;
 use super::updates::{compares, update_of};
@@ -24,47 +25,11 @@ use crate::reader::Record;
 const PATHS: usize = 8;
 const LONG_ROUND: u64 = 100;
 
-/// A quiet round that is over.
-#[derive(Clone, Debug)]
-struct Round {
-    from: Mark,
-    end: Mark,
-    /// The end of the last one that did the same.
-    to: u64,
-    /// Nearly no round's is asked for.
-    summary: Option<Summary>,
-}
-
-struct Loop {
-    depth: usize,
-    head: u64,
-    /// The block that it begins with, when it comes there again.
-    head_block: u32,
-    /// The furthest end of its code that was seen.
-    end: u64,
-    begun: Mark,
-    run: VecDeque<Round>,
-    /// As the thread's, when the round began.
-    looks_from: u64,
-    run_from: Mark,
-    run_looks_from: u64,
-    /// Words that the thread looked at up to the run, and behind which step it began to. Found when it is asked for, or
-    /// about to be forgotten.
-    looked: Option<Vec<(u64, u64)>>,
-    run_length: u64,
-    fresh: u64,
-    /// Of what the round does so far, and of the round before it.
-    digest: u64,
-    last_digest: Option<u64>,
-    /// Whether a wait has ended in the round: it got on.
-    has_waited: bool,
-}
-
 #[derive(Default)]
 struct OfThread {
     history: History,
     in_call: bool,
-    loops: Vec<Loop>,
+    loops: Loops,
     last_block: u32,
     /// Its own stack's words.
     stack: Range<u64>,
@@ -342,23 +307,10 @@ impl<'a> Rounds<'a> {
         };
         if !is_here {
             let begun = state.history.began(head, end, self.outlines).unwrap_or_else(|| state.history.mark(step));
-            state.loops.push(Loop {
-                depth,
-                head,
-                head_block: id,
-                end,
-                begun,
-                looks_from: state.looks_from,
-                run: VecDeque::new(),
-                run_from: begun,
-                run_looks_from: 0,
-                looked: None,
-                run_length: 0,
-                fresh: 0,
-                digest: 0,
-                last_digest: None,
-                has_waited: false,
-            });
+            let looks_from = state.looks_from;
+            let of = state.loops.enter();
+            (of.depth, of.head, of.head_block, of.end) = (depth, head, id, end);
+            (of.begun, of.looks_from, of.digest, of.last_digest, of.has_waited) = (begun, looks_from, 0, None, false);
             let at = state.loops.len() - 1;
             if begun.step < step {
                 self.end_round(thread, at, step);
@@ -392,7 +344,7 @@ impl<'a> Rounds<'a> {
         }
         let has_waited = std::mem::take(&mut of.has_waited);
         if is_no_round(history, &from, step) {
-            self.forget_run(thread, at);
+            of.forget_run();
             return;
         }
         if has_waited || !history.is_quiet_since(memory, &from.counts) {
@@ -417,12 +369,6 @@ impl<'a> Rounds<'a> {
         of.run.push_back(round);
     }
 
-    fn forget_run(&mut self, thread: usize, at: usize) {
-        let of = &mut self.threads[thread].loops[at];
-        of.run.clear();
-        (of.run_length, of.fresh) = (0, 0);
-    }
-
     /// The innermost loop is over.
     fn leave(&mut self, thread: usize, step: u64) {
         let state = &self.threads[thread];
@@ -432,7 +378,7 @@ impl<'a> Rounds<'a> {
             let from = of.begun;
             self.judge(thread, at, &from);
         }
-        self.threads[thread].loops.truncate(at);
+        self.threads[thread].loops.leave();
     }
 
     /// Whether the run before the last round, which has begun at `from` and is over, was waiting.
@@ -441,7 +387,6 @@ impl<'a> Rounds<'a> {
         let state = &mut self.threads[thread];
         let (history, of) = (&state.history, &mut state.loops[at]);
         if of.run.is_empty() {
-            self.forget_run(thread, at);
             return;
         }
         let mut has_waited = false;
@@ -473,7 +418,7 @@ impl<'a> Rounds<'a> {
                 self.found.add(found);
             }
         }
-        self.forget_run(thread, at);
+        self.threads[thread].loops[at].forget_run();
         if has_waited {
             self.threads[thread].loops[..at].iter_mut().for_each(|outer| outer.has_waited = true);
         }
@@ -484,7 +429,7 @@ impl<'a> Rounds<'a> {
         let memory = Memory { thread, program: self.program, outlines: self.outlines, words: &self.words };
         let state = &mut self.threads[thread];
         let history = &state.history;
-        for of in &mut state.loops {
+        for of in state.loops.iter_mut() {
             if of.run_length > 0 && history.will_forget(&of.run_from.counts) {
                 of.look_back(history, memory);
             }
@@ -556,37 +501,6 @@ fn is_newer_than_run(look: &Look, run: &VecDeque<Round>, thread: usize) -> bool 
     }
     let last = run.iter().rev().find_map(|round| round.reads().rev().find(|other| other.word == look.word));
     last.is_some_and(|other| other.seen.number < look.seen.number)
-}
-
-impl Round {
-    fn sum_up(&mut self, history: &History, memory: Memory<'_>) -> &Summary {
-        self.summary.get_or_insert_with(|| history.summary(memory, &self.from.counts, &self.end.counts))
-    }
-
-    fn path(&self) -> &[Token] {
-        self.summary.as_ref().map_or(&[], |summary| &summary.path)
-    }
-
-    fn reads(&self) -> impl DoubleEndedIterator<Item = &Look> {
-        self.summary.iter().flat_map(|summary| &summary.reads)
-    }
-
-    fn instructions(&self) -> u64 {
-        self.end.counts.instructions - self.from.counts.instructions
-    }
-}
-
-impl Loop {
-    /// Where looks at the words of the run's first round began before it, if one was soon behind the other.
-    fn look_back(&mut self, history: &History, memory: Memory<'_>) {
-        let Some(first) = self.run.front_mut().filter(|_| self.looked.is_none()) else { return };
-        let mut words: Vec<u64> = first.sum_up(history, memory).reads.iter().map(|look| look.word).collect();
-        words.sort_unstable();
-        words.dedup();
-        let number = self.run_from.counts.passed;
-        let first = |word| Some((word, history.first_look(memory, word, number, self.run_looks_from)?));
-        self.looked = Some(words.into_iter().filter_map(first).collect());
-    }
 }
 
 impl OfThread {
