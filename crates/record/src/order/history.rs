@@ -308,15 +308,22 @@ impl History {
         }
         for access in accesses.iter().filter(|access| !access.is_large) {
             let word = word_of(slots[usize::from(access.slot)]);
-            visit(Look { place: (id, access.slot), word, act: memory.act(id, *access, slots), seen: Version::default() });
+            visit(Look {
+                place: (id, access.slot),
+                word,
+                act: memory.act(id, *access, slots),
+                seen: Version::default(),
+            });
         }
     }
 
     fn looks_between(&self, memory: Memory<'_>, from: &Counts, to: &Counts) -> Vec<Look> {
         let (mut looks, mut slots) = (Vec::new(), Vec::new());
+        let since =
+            self.passed_between(from, to).next().map_or(0, |passed| memory.words.number(memory.thread, passed.step));
         for passed in self.passed_between(from, to) {
             self.visit_block(memory, passed, &mut slots, |look| {
-                looks.push(Look { seen: memory.words.seen(memory.thread, passed.step, look.word), ..look });
+                looks.push(Look { seen: memory.words.seen(memory.thread, passed.step, look.word, since), ..look });
             });
         }
         looks

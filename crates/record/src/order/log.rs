@@ -55,12 +55,13 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn new(threads: usize) -> Self {
-        let thread = |_| OfThread {
-            reads: Vec::new(),
-            open: Vec::new(),
-            known: Box::new([((0, 0), 0, 0, 0); KNOWN]),
-        };
-        Self { all: Vec::new(), updates: Vec::new(), threads: (0..threads).map(thread).collect(), changes: vec![Vec::new(); threads] }
+        let thread = |_| OfThread { reads: Vec::new(), open: Vec::new(), known: Box::new([((0, 0), 0, 0, 0); KNOWN]) };
+        Self {
+            all: Vec::new(),
+            updates: Vec::new(),
+            threads: (0..threads).map(thread).collect(),
+            changes: vec![Vec::new(); threads],
+        }
     }
 
     /// What an atomic update found and left.
@@ -141,7 +142,8 @@ impl Log {
 
     /// Whether a thread has changed a word from one step to another. The log is sorted.
     pub(super) fn changes_between(&self, thread: usize, from: u64, to: u64) -> bool {
-        self.changes[thread].partition_point(|step| *step < from) < self.changes[thread].partition_point(|step| *step < to)
+        self.changes[thread].partition_point(|step| *step < from)
+            < self.changes[thread].partition_point(|step| *step < to)
     }
 
     /// Forgets the accesses with these numbers from 0. Gives the new number from 1 of each old one, 0 if it is gone.

@@ -41,7 +41,11 @@ impl Outlines {
             accesses.extend((0..=u16::MAX).zip(&block.slots).filter_map(|(at, slot)| {
                 let is_access = matches!(slot.kind, SlotKind::Load | SlotKind::Store | SlotKind::Update);
                 let is_large = slot.size > ACCESS_BYTES_MAX;
-                (is_access && !(is_large && slot.kind.writes())).then_some(Access { slot: at, kind: slot.kind, is_large })
+                (is_access && !(is_large && slot.kind.writes())).then_some(Access {
+                    slot: at,
+                    kind: slot.kind,
+                    is_large,
+                })
             }));
             blocks.push(Outline {
                 address: block.address,

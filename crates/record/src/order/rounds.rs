@@ -354,19 +354,18 @@ impl<'a> Rounds<'a> {
         if of.run_length == 0 {
             (of.run_from, of.run_looks_from, of.looked) = (from, looks_from, None);
         }
-        let mut round = Round { from, end, to: step, summary: None };
-        if state.news > from.counts.passed
-            && let Some(before) = of.run.back_mut()
-        {
-            let reads = &round.sum_up(history, memory).reads;
-            let reads_before = &before.sum_up(history, memory).reads;
-            of.fresh += u64::from(reads.iter().any(|look| is_newer(look, reads_before, thread)));
-        }
-        of.run_length += 1;
         if of.run.len() == PATHS {
             of.run.pop_front();
         }
-        of.run.push_back(round);
+        of.run_length += 1;
+        of.run.push_back(Round { from, end, to: step, summary: None });
+        if state.news > from.counts.passed
+            && let Some(before) = of.run.len().checked_sub(2)
+        {
+            of.run.range_mut(before..).for_each(|round| _ = round.sum_up(history, memory));
+            let is_fresh = of.run[before + 1].reads().any(|look| is_newer(look, &of.run[before], thread));
+            of.fresh += u64::from(is_fresh);
+        }
     }
 
     /// The innermost loop is over.
@@ -487,11 +486,12 @@ fn exit_word(outlines: &Outlines, thread: usize, of: &Loop, last: &Summary) -> O
     None
 }
 
-fn is_newer(look: &Look, before: &[Look], thread: usize) -> bool {
+fn is_newer(look: &Look, before: &Round, thread: usize) -> bool {
+    let mut before = before.reads().filter(|other| other.word == look.word).peekable();
     look.seen.thread != thread
         && look.seen.number > 0
-        && before.iter().filter(|other| other.word == look.word).all(|other| other.seen.number < look.seen.number)
-        && before.iter().any(|other| other.word == look.word)
+        && before.peek().is_some()
+        && before.all(|other| other.seen.number < look.seen.number)
 }
 
 /// Whether it saw a store of another thread that is newer than the last one which the run saw of this word.

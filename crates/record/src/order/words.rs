@@ -304,9 +304,10 @@ impl Words {
         Logged { number: self.number(thread, step), step, place, thread: thread as u32, kind, ..Logged::default() }
     }
 
-    /// The store that a thread saw at a step.
-    pub(super) fn seen(&self, thread: usize, step: u64, word: u64) -> Version {
+    /// The store that a thread saw at a step, which is not before `since` in the one sequence.
+    pub(super) fn seen(&self, thread: usize, step: u64, word: u64, since: u64) -> Version {
         let Some(shared) = self.state(word).shared() else { return Version::default() };
-        self.log.last_before(self.shared[shared].last, self.number(thread, step))
+        let Shared { version, last, .. } = self.shared[shared];
+        if version.number < since { version } else { self.log.last_before(last, self.number(thread, step)) }
     }
 }
