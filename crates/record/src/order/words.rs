@@ -25,7 +25,7 @@ pub(super) fn word_of(address: u64) -> u64 {
 struct Pages {
     starts: FxHashMap<u64, u32>,
     /// The last ones that were looked up, also those that are not there.
-    recent: Box<[Cell<(u64, u32)>]>,
+    recent: Box<[Cell<(u64, u32)>; RECENT]>,
 }
 
 const RECENT: usize = 512;
@@ -34,7 +34,7 @@ const EMPTY: u32 = 0;
 
 impl Pages {
     fn new() -> Self {
-        Self { starts: FxHashMap::default(), recent: vec![Cell::new((u64::MAX, EMPTY)); RECENT].into() }
+        Self { starts: FxHashMap::default(), recent: Box::new([const { Cell::new((u64::MAX, EMPTY)) }; RECENT]) }
     }
 
     /// In pages.
