@@ -46,6 +46,8 @@ pub(super) struct Found {
     /// Of each thread.
     pub runs: Vec<Vec<Run>>,
     pub held: Vec<Vec<Held>>,
+    /// Of these, those that it still has.
+    open: Vec<Vec<usize>>,
     pub waited: Vec<Waited>,
     /// Words that were waited for.
     pub words: FxHashSet<u64>,
@@ -60,7 +62,8 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn new(threads: usize) -> Self {
-        Self { runs: vec![Vec::new(); threads], held: vec![Vec::new(); threads], ..Self::default() }
+        let (held, open) = (vec![Vec::new(); threads], vec![Vec::new(); threads]);
+        Self { runs: vec![Vec::new(); threads], held, open, ..Self::default() }
     }
 
     pub(super) fn add(&mut self, found: Provisional) {
@@ -81,13 +84,14 @@ impl Found {
 
     /// A thread takes a lock at a place in the one sequence.
     pub(super) fn take(&mut self, thread: usize, object: u64, number: u64) {
+        self.open[thread].push(self.held[thread].len());
         self.held[thread].push(Held { object, from: number, to: u64::MAX });
     }
 
     pub(super) fn give_back(&mut self, thread: usize, object: u64, number: u64) {
-        let mut held = self.held[thread].iter_mut().rev();
-        if let Some(held) = held.find(|held| held.object == object && held.to == u64::MAX) {
-            held.to = number;
+        let (held, open) = (&mut self.held[thread], &mut self.open[thread]);
+        if let Some(last) = open.iter().rposition(|at| held[*at].object == object) {
+            held[open.remove(last)].to = number;
         }
     }
 

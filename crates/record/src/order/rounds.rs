@@ -205,7 +205,7 @@ impl<'a> Rounds<'a> {
         };
         let changes = update.map_or(kind == Kind::Store, |(old, new)| old != new);
         let is_news = kind != Kind::Store && self.words.is_news(thread, number);
-        if let Some((other, step)) = other.filter(|_| self.words.word(number).is_updated) {
+        if let Some((other, step)) = other {
             self.queues.updated(other, step, word, Version::default());
         }
         let state = &mut self.threads[thread];
@@ -234,7 +234,11 @@ impl<'a> Rounds<'a> {
                 self.words.change(number, access);
             }
         }
+        let hands_out = changes && update.is_some() && !compares(self.program.block(id), access.slot);
         if is_alone {
+            if hands_out {
+                self.words.hand_out(thread, number, step);
+            }
             return;
         }
         if !changes {
@@ -246,7 +250,7 @@ impl<'a> Rounds<'a> {
         let state = &mut self.threads[thread];
         state.history.change(if update.is_some() { Act::Updates(1) } else { Act::Stores });
         state.looks_from = state.history.counts().passed;
-        if update.is_some() && !compares(self.program.block(id), access.slot) {
+        if hands_out {
             self.queues.updated(thread, step, word, seen);
         } else {
             if update.is_some() {

@@ -125,6 +125,35 @@ fn rounds_that_nobody_elses_store_ends_are_work() {
     assert!(!events.iter().any(|event| matches!(event, Event::SpinWait { .. })));
 }
 
+/// The second thread polls and stores elsewhere in each round; the first then reads what it stored, or does not.
+fn polled_with_a_store(is_found: bool) -> Vec<u32> {
+    let mut turns = Turns::new();
+    // cmp [rdi], eax; mov [rsi], eax; jne back.
+    let polls = BlockBuilder::at(0x3000).instruction(&[0x39, 0x07], &[(SlotKind::Load, 4)]);
+    let polls = polls.instruction(&[0x89, 0x06], &[(SlotKind::Store, 4)]).instruction(&[0x75, 0xfa], &[]);
+    let polls = turns.writer.add_block(polls.build()).expect("a block");
+    let after = turns.writer.add_block(BlockBuilder::at(0x3006).instruction(&[0x90], &[]).build()).expect("a block");
+    let loads = BlockBuilder::at(0x4000).instruction(&[0x8b, 0x07], &[(SlotKind::Load, 4)]);
+    let loads = turns.writer.add_block(loads.build()).expect("a block");
+    turns.start(SECOND);
+    turns.execute(SECOND, polls, &[WORD, WORD + 64], 5);
+    turns.turn(FIRST);
+    turns.execute(FIRST, turns.stores, &[WORD], 1);
+    turns.turn(SECOND);
+    turns.execute(SECOND, polls, &[WORD, WORD + 64], 1);
+    turns.execute(SECOND, after, &[], 1);
+    turns.turn(FIRST);
+    turns.execute(FIRST, loads, &[if is_found { WORD + 64 } else { WORD + 128 }], 1);
+    let (steps, _) = turns.seen(SECOND);
+    steps.into_iter().filter(|&step| step == polls).collect()
+}
+
+#[test]
+fn rounds_that_store_what_another_thread_finds_later_are_work() {
+    assert_eq!(polled_with_a_store(true).len(), 6);
+    assert_eq!(polled_with_a_store(false).len(), 1);
+}
+
 fn waiting() -> Record {
     polled(|turns| turns.execute(FIRST, turns.stores, &[WORD], 1)).record()
 }

@@ -101,8 +101,8 @@ pub(super) struct Shared {
     readers: u64,
     /// Whether it has been updated atomically.
     pub is_updated: bool,
-    /// The only thread that has touched it, from 1, and its last change of the word.
-    alone: (u32, u64),
+    /// The only thread that has touched it, and when it last handed out a number there, or took its place in a queue.
+    alone: Option<(usize, Option<u64>)>,
     /// The last store in the log.
     last: u32,
 }
@@ -177,18 +177,21 @@ impl Words {
     }
 
     pub(super) fn is_shared(&self, word: u64) -> bool {
-        self.state(word).shared().is_some_and(|shared| self.shared[shared].alone.0 == 0)
+        self.state(word).shared().is_some_and(|shared| self.shared[shared].alone.is_none())
     }
 
     /// A thread touches a word that is logged: whether only it has ever done so. If that was so of another thread, it is
-    /// no longer: that thread and its last change.
+    /// no longer: that thread, and when it last handed out a number there.
     #[inline]
     pub(super) fn meet(&mut self, thread: usize, shared: usize) -> (bool, Option<(usize, u64)>) {
         let alone = &mut self.shared[shared].alone;
-        match alone.0.checked_sub(1).map(|thread| thread as usize) {
+        match *alone {
             None => (false, None),
-            Some(only) if only == thread => (true, None),
-            Some(other) => (false, Some((other, std::mem::take(alone).1))),
+            Some((only, _)) if only == thread => (true, None),
+            Some((other, step)) => {
+                *alone = None;
+                (false, step.map(|step| (other, step)))
+            }
         }
     }
 
@@ -203,9 +206,9 @@ impl Words {
             return shared;
         }
         let number = self.shared.len();
-        let mut shared = Shared { version: Version::default(), readers: 0, is_updated: false, alone: (0, 0), last: 0 };
+        let mut shared = Shared { version: Version::default(), readers: 0, is_updated: false, alone: None, last: 0 };
         if state.is_untouched() || state.is_own(thread) {
-            shared.alone = (thread as u32 + 1, 0);
+            shared.alone = Some((thread, None));
         }
         if !state.is_untouched() {
             let (thread, step) = ((state.0 >> STEP_BITS) as usize - 1, state.0 & ((1 << STEP_BITS) - 1));
@@ -234,7 +237,6 @@ impl Words {
         let word = &mut self.shared[shared];
         word.version = Version { number: store.number, thread: store.thread as usize, step: store.step };
         word.readers = 1 << (store.thread as usize % READERS);
-        word.alone.1 = store.step;
         store.earlier = word.last;
         word.last = self.log.store(store);
         if self.log.len() > self.log_length_max {
@@ -272,6 +274,11 @@ impl Words {
     pub(super) fn finish(&mut self) {
         self.forget(0);
         self.log.sort();
+    }
+
+    /// The only thread that has touched a word hands out a number there.
+    pub(super) fn hand_out(&mut self, thread: usize, shared: usize, step: u64) {
+        self.shared[shared].alone = Some((thread, Some(step)));
     }
 
     pub(super) fn mark_updated(&mut self, shared: usize) {
