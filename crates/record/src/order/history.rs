@@ -215,9 +215,7 @@ impl History {
         self.counts.instructions += u64::from(instructions);
         let at = (self.counts.slots % KEPT_SLOTS) as usize;
         if let Some(kept) = self.slots.get_mut(at..at + slots.len()) {
-            for at in 0..slots.len() {
-                kept[at] = slots[at];
-            }
+            kept.iter_mut().zip(slots).for_each(|(kept, slot)| *kept = *slot);
         } else {
             for (at, slot) in (at..).zip(slots) {
                 self.slots[at % KEPT_SLOTS as usize] = *slot;

@@ -103,8 +103,7 @@ impl<'a> Rounds<'a> {
                 state.stack = word_of(stack_low)..word_of(stack_high);
                 is_loud = true;
             }
-            Event::Turn { .. } => return,
-            Event::Polling { .. } => return,
+            Event::Turn { .. } | Event::Polling { .. } => return,
             Event::MutexLock { object, .. } | Event::SpinLock { object, .. } | Event::WriteLock { object, .. } => {
                 takes_lock = 1;
                 self.found.take(thread, object, self.words.number(thread, step));
