@@ -100,6 +100,7 @@ static void give(struct baton_member *member) {
     member->word = 0;
   }
   member->state = BATON_READY;
+  member->is_called = false;
   __atomic_store_n(&member->has_baton, 1, __ATOMIC_RELEASE);
   platform_wake(&member->has_baton);
 }
@@ -141,6 +142,7 @@ static void begin_idling(uint64_t now) {
 static void pass_from(struct baton_member *member) {
   uint64_t now = member->clock;
   member->has_baton = 0;
+  baton_queue_call_watchers(baton.first, now);
   struct baton_member *ready = baton_queue_first_ready(baton.first);
   if (ready != NULL) {
     /* Until that runs nothing changes that others ask for. */
@@ -149,14 +151,17 @@ static void pass_from(struct baton_member *member) {
   }
   struct baton_member *next =
       baton_queue_next_waiting(baton.first, now, is_something_outside() ? now : BATON_FOR_EVER - 1);
+  if (next == NULL && baton_queue_first_timed(baton.first) == NULL)
+    next =
+        baton_queue_first_watching(baton.first); /* Nobody but something outside can change it. */
   if (next != NULL)
     give(next);
   else
     begin_idling(now);
 }
 
-/* What a thread that spins executes until it looks again. */
-#define SPIN_WORDS 512
+/* What is executed between two looks at what others watch. */
+#define WATCHED_EVERY_WORDS 512
 
 /* Before the buffer is full, which moves the position. */
 #define WORDS_BEFORE_END 256
@@ -198,8 +203,11 @@ void baton_moved(struct thread *thread, ptrdiff_t words, bool is_lost) {
 static void set_limits(struct thread *thread, const struct baton_member *next) {
   struct baton_limits *limits = thread->limits;
   uint64_t clock = thread->member.clock;
+  uint64_t *watched = baton_queue_first_watching(baton.first) == NULL
+                          ? LIMIT_NONE
+                          : *thread->position + WATCHED_EVERY_WORDS;
   if (next == NULL) {
-    limits->quantum = limits->meeting = limits->pause = LIMIT_NONE;
+    limits->quantum = limits->meeting = limits->pause = watched;
     return;
   }
   uint64_t lead = baton_queue_ready_at(next) > clock ? baton_queue_ready_at(next) - clock : 0;
@@ -209,8 +217,8 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
       limit_behind(thread, until_meeting(&thread->member, baton_queue_ready_at(next)));
   limits->quantum =
       limit_behind(thread, lead + (behind < LEAD_QUANTUM ? LEAD_QUANTUM - behind : 0));
-  if (thread->member.is_spinning && limits->quantum > *thread->position + SPIN_WORDS)
-    limits->quantum = *thread->position + SPIN_WORDS;
+  if (limits->quantum > watched)
+    limits->quantum = watched;
 }
 
 static void tell_turn(struct thread *thread) {
@@ -236,7 +244,7 @@ static void come_forward(struct baton_member *member) {
 
 static void end_by_signal(struct baton_member *member) {
   lock();
-  if (member->state == BATON_WAITS) {
+  if (member->state == BATON_WAITS || member->state == BATON_WATCHES) {
     member->end = BATON_INTERRUPTED;
     member->word = 0;
     come_forward(member);
@@ -255,6 +263,7 @@ static uint64_t watch(struct baton_member *member) {
     uint64_t now = baton.idle_clock;
     uint64_t idle_ns = real_ns() - baton.idle_since_ns;
     uint64_t time = now + idle_ns * BATON_INSTRUCTIONS_PER_NS;
+    baton_queue_call_watchers(baton.first, now);
     struct baton_member *next = baton_queue_next_waiting(baton.first, idle_clock(), time);
     struct baton_member *first = baton_queue_first_timed(baton.first);
     wait_ns = idle_ns / 4 < WATCH_NS_MIN ? WATCH_NS_MIN : idle_ns / 4;
@@ -301,7 +310,7 @@ static void sleep_briefly(uint64_t ns) {
 static void await_turn(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
   while (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0) {
-    bool waits = member->state == BATON_WAITS, is_signalled;
+    bool waits = member->state == BATON_WAITS || member->state == BATON_WATCHES, is_signalled;
     uint64_t wait_ns = baton.watcher == member ? watch(member) : WATCH_NS_MAX;
     if (wait_ns == 0)
       continue;
@@ -354,34 +363,31 @@ static void pay_pause(struct baton_member *member) {
   charge(member, PAUSE_PRICE << member->pauses);
 }
 
-static void pay_spinning(struct baton_member *member) {
-  uint64_t ran = member->counted - member->looked_at;
-  if (member->is_spinning && ran < LEAD_QUANTUM)
-    charge(member, LEAD_QUANTUM - ran);
-}
-
 bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   struct baton_member *member = &thread->member;
   if (is_alone())
     return false;
-  member->is_spinning = lead == LEAD_QUANTUM && spin_rounds_end(thread);
+  member->watched = lead == LEAD_MEETING ? 0 : spin_rounds_watch(thread, lead == LEAD_NONE);
   thread_drain(thread);
   baton_clock(thread);
-  if (lead == LEAD_NONE)
+  if (lead == LEAD_NONE && member->watched == 0)
     pay_pause(member);
-  pay_spinning(member);
-  member->looked_at = member->counted;
   uint64_t clock = member->clock;
   lock();
+  baton_queue_call_watchers(baton.first, clock);
   struct baton_member *next = baton_queue_next(baton.first, member, clock);
   set_limits(thread, next);
   unlock();
+  if (next == NULL || member->watched != 0 || next->is_called)
+    return next != NULL;
   uint64_t may_lead = lead == LEAD_MEETING ? meeting_lead(member) : lead;
-  return next != NULL && clock > baton_queue_ready_at(next) + may_lead;
+  return clock > baton_queue_ready_at(next) + may_lead;
 }
 
 void baton_hand_over(struct thread *thread, void *where) {
   lock();
+  if (thread->member.watched != 0)
+    thread->member.state = BATON_WATCHES;
   pass_from(&thread->member);
   unlock();
   await_turn(thread, where);

@@ -33,6 +33,7 @@ enum baton_end { BATON_WOKEN, BATON_TIMED_OUT, BATON_INTERRUPTED };
 enum baton_state {
   BATON_READY,   /* runs, or could */
   BATON_WAITS,   /* until it is woken, what it asks for is so, or until a time */
+  BATON_WATCHES, /* until what it reads again and again has changed */
   BATON_OUTSIDE, /* in a system call that nobody can say the end of */
 };
 
@@ -41,6 +42,15 @@ enum baton_kernel { KERNEL_OUTSIDE, KERNEL_INSIDE, KERNEL_TAKES_LONG };
 
 /* Whether what a thread waits for is so. Any thread of the process may ask. */
 typedef bool baton_question(struct thread *thread);
+
+/* What a word held when a thread read it last. */
+struct watched_word {
+  uint64_t address;
+  uint64_t value;
+  uint32_t bytes;
+};
+
+#define WATCHED_WORDS_MAX 8u
 
 /* A thread in the queue. */
 struct baton_member {
@@ -61,8 +71,12 @@ struct baton_member {
   volatile int looks;       /* times that it has looked for signals while it waits */
   uint64_t paused_at;       /* its instructions at its last pause */
   uint32_t pauses;          /* one shortly behind the other */
-  uint64_t looked_at;       /* its instructions when it was looked at last */
-  bool is_spinning;         /* then it did nothing but read the same words again */
+
+  /* All that it has read since it began to wait, where it did nothing else; 0: it does more. */
+  uint32_t watched;
+  struct watched_word watch[WATCHED_WORDS_MAX];
+  bool is_called; /* one of them has changed, and it has not had the baton since */
+
   volatile int has_baton;
 
   /* At a futex (baton_calls.c). */

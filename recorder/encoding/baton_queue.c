@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "baton_queue.h"
 
+#include "platform.h"
+
 #include <stddef.h>
 
 static bool can_run(const struct baton_member *member) {
@@ -16,6 +18,35 @@ uint64_t baton_queue_ready_at(const struct baton_member *member) {
   if (member->is_ready != NULL && member->ask_at < at)
     at = member->ask_at;
   return at > member->clock ? at : member->clock;
+}
+
+static bool has_changed(const struct watched_word *word) {
+  uint64_t value = 0;
+  size_t read;
+  bool is_there = platform_read((const void *)(uintptr_t)word->address, word->bytes, &value, &read);
+  return !is_there || value != word->value;
+}
+
+void baton_queue_call_watchers(struct baton_member *first, uint64_t now) {
+  for (struct baton_member *member = first; member != NULL; member = member->next) {
+    for (uint32_t i = 0; member->state == BATON_WATCHES && i < member->watched; i++) {
+      if (!has_changed(&member->watch[i]))
+        continue;
+      if (member->clock < now)
+        member->clock = now;
+      member->state = BATON_READY;
+      member->is_called = true;
+    }
+  }
+}
+
+struct baton_member *baton_queue_first_watching(struct baton_member *first) {
+  struct baton_member *best = NULL;
+  for (struct baton_member *member = first; member != NULL; member = member->next) {
+    if (member->state == BATON_WATCHES && (best == NULL || member->clock < best->clock))
+      best = member;
+  }
+  return best;
 }
 
 static struct baton_member *first_of_all(struct baton_member *first,

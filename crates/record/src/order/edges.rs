@@ -7,9 +7,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
-use super::looks::Looks;
 use super::outlines::Outlines;
-use super::rounds::{Found, Place, is_quiet_call};
+use super::rounds::{Found, Place};
 use super::sharing::{SharedWords, WORD_BYTES, word_of};
 use super::updates::{compares, exchanges, update_of, uses_result};
 use super::walk::What;
@@ -109,9 +108,6 @@ struct OfThread {
     open: Vec<usize>,
     /// The last plain reads, likewise.
     loads: Vec<usize>,
-    looks: Looks,
-    /// What lies between looks of one wait, apart from rounds.
-    waited: Vec<(u64, u64)>,
     held: Vec<Held>,
     /// Steps at which locks are handed on that are still to come, the next one last.
     handed_on: Vec<u64>,
@@ -188,17 +184,9 @@ impl<'a> Edges<'a> {
     fn event(&mut self, thread: usize, step: u64, event: &Event) {
         let state = &mut self.threads[thread];
         match *event {
-            Event::CallBegin => {
-                state.in_call = true;
-                state.looks.forget();
-            }
+            Event::CallBegin => state.in_call = true,
             Event::CallEnd => state.in_call = false,
-            Event::FutexWait { object, .. } => {
-                self.sleeps.push((thread, step, word_of(object)));
-                state.looks.forget();
-            }
-            Event::SystemCall { number, .. } if is_quiet_call(number) => {}
-            Event::Turn { .. } => {}
+            Event::FutexWait { object, .. } => self.sleeps.push((thread, step, word_of(object))),
             Event::MutexLock { object, .. } | Event::SpinLock { object, .. } | Event::WriteLock { object, .. } => {
                 self.sequence += 1;
                 state.held.push(Held { object, from: self.sequence, to: u64::MAX });
@@ -210,7 +198,7 @@ impl<'a> Edges<'a> {
                     held.to = self.sequence;
                 }
             }
-            _ => state.looks.forget(),
+            _ => {}
         }
     }
 
@@ -242,7 +230,6 @@ impl<'a> Edges<'a> {
             self.reads[read].outcome = id;
         }
         let (outlines, block) = (self.outlines, self.program.block(id));
-        self.threads[thread].looks.pass(outlines.block(id).instructions);
         if !self.found.has_looked[id as usize] {
             return;
         }
@@ -253,8 +240,6 @@ impl<'a> Edges<'a> {
             if self.is_known[number] || update.is_some() {
                 self.is_known[number] = true;
                 self.touch(thread, step, (id, access.slot), address, access.kind, update);
-            } else if access.kind != SlotKind::Load {
-                self.threads[thread].looks.forget();
             }
         }
     }
@@ -290,9 +275,6 @@ impl<'a> Edges<'a> {
             let state = &mut self.threads[thread];
             let mut confirms = None;
             if update.is_none() {
-                if let Some(from) = state.looks.at(word, behind, step).filter(|from| *from < step) {
-                    state.waited.push((from, step));
-                }
                 if state.loads.len() == LOADS {
                     state.loads.remove(0);
                 }
@@ -324,7 +306,6 @@ impl<'a> Edges<'a> {
             None => kind != SlotKind::Load,
         };
         if changes {
-            self.threads[thread].looks.forget();
             self.behind_clock += 1;
             let clock = place_behind(self.clock, self.behind_clock);
             let exchanges = update.is_some() && exchanges(block, place.1);
@@ -373,8 +354,7 @@ impl<'a> Edges<'a> {
         }
         let mut threads = vec![ChangesOfThread::default(); self.threads.len()];
         for (thread, runs) in self.found.runs.iter().enumerate() {
-            let waited = runs.iter().chain(&self.threads[thread].waited);
-            threads[thread].changes.extend(waited.map(|&(from, to)| (from, Change::Skip(to))));
+            threads[thread].changes.extend(runs.iter().map(|&(from, to)| (from, Change::Skip(to))));
             threads[thread].frames = frames[thread].clone();
         }
         self.arbitrate(&locks, &mut threads);

@@ -2,6 +2,8 @@
 //! thread waited from the first on. Rounds of a loop are one case (`rounds.rs`); others are a first look that the
 //! compiler has peeled off, and loops that poll in one way and then in another.
 
+use super::history::Version;
+
 /// Between two looks of one wait.
 const INSTRUCTIONS_MAX: u64 = 100;
 /// Words that a thread may look at alternately.
@@ -13,8 +15,8 @@ struct Look {
     word: u64,
     /// Behind the first one.
     from: u64,
-    /// How many stores to the word came before.
-    behind: usize,
+    /// What it saw.
+    seen: Version,
     /// When the thread looked last, in its instructions.
     at: u64,
 }
@@ -39,27 +41,27 @@ impl Looks {
     }
 
     /// It looks at a word, at this step. Where it has waited for what it sees now: behind which step it began to.
-    pub(super) fn at(&mut self, word: u64, behind: usize, step: u64) -> Option<u64> {
+    pub(super) fn at(&mut self, word: u64, seen: Version, step: u64, thread: usize) -> Option<u64> {
         let now = self.instructions;
         if let Some(look) = self.looks.iter_mut().find(|look| look.word == word && now - look.at <= INSTRUCTIONS_MAX) {
-            if look.behind == behind {
+            if look.seen == seen {
                 look.at = now;
                 return None;
             }
             let from = look.from;
             self.looks.clear();
-            self.add(word, behind, step);
-            return Some(from);
+            self.add(word, seen, step);
+            return (seen.thread != thread).then_some(from);
         }
-        self.add(word, behind, step);
+        self.add(word, seen, step);
         None
     }
 
-    fn add(&mut self, word: u64, behind: usize, step: u64) {
+    fn add(&mut self, word: u64, seen: Version, step: u64) {
         self.looks.retain(|look| look.word != word);
         if self.looks.len() == WORDS_MAX {
             self.looks.remove(0);
         }
-        self.looks.push(Look { word, from: step + 1, behind, at: self.instructions });
+        self.looks.push(Look { word, from: step + 1, seen, at: self.instructions });
     }
 }

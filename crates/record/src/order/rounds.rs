@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::flow::Flow;
 pub(super) use super::history::Place;
 use super::history::{Act, History, Look, Mark, ROUND_STEPS_MAX, Summary, Token, Version};
+use super::looks::Looks;
 use super::outlines::{Access, Outlines};
 use super::queue_locks::{Queues, Tenure};
 use super::sharing::{SharedWords, word_of};
@@ -59,6 +60,7 @@ struct Loop {
 #[derive(Default)]
 struct OfThread {
     history: History,
+    looks: Looks,
     in_call: bool,
     loops: Vec<Loop>,
     last_block: u32,
@@ -111,7 +113,7 @@ pub(super) struct Rounds<'a> {
 }
 
 /// A system call that a waiting thread may make: by its number on x86-64.
-pub(super) fn is_quiet_call(number: u64) -> bool {
+fn is_quiet_call(number: u64) -> bool {
     const SCHED_YIELD: u64 = 24;
     const NANOSLEEP: u64 = 35;
     const GETTIMEOFDAY: u64 = 96;
@@ -156,6 +158,7 @@ impl<'a> Rounds<'a> {
         match event {
             Event::CallBegin => {
                 state.in_call = true;
+                state.looks.forget();
                 return;
             }
             Event::CallEnd => {
@@ -176,9 +179,13 @@ impl<'a> Rounds<'a> {
             Event::FutexWake { .. } => is_loud = true,
             Event::Signal { .. } => {
                 state.loops.clear();
+                state.looks.forget();
                 return;
             }
             _ => is_loud = true,
+        }
+        if is_loud || !matches!(event, Event::SystemCall { .. }) {
+            state.looks.forget();
         }
         let token = Token::of_event(event.name());
         if state.history.pass_event(step, token, is_loud, takes_lock) {
@@ -196,6 +203,7 @@ impl<'a> Rounds<'a> {
         let block = outlines.block(id);
         self.enter(thread, step, block.address);
         let state = &mut self.threads[thread];
+        state.looks.pass(block.instructions);
         if state.history.pass_block(step, id, block.instructions) {
             state.sum_up_what_is_forgotten();
         }
@@ -230,6 +238,15 @@ impl<'a> Rounds<'a> {
         self.found.has_looked[place.0 as usize] = true;
         let state = &mut self.threads[thread];
         state.history.look(Look { step, place, word, act, seen });
+        if act == Act::Reads {
+            if let Some(from) = state.looks.at(word, seen, step, thread).filter(|from| *from < step) {
+                self.found.runs[thread].push((from, step));
+                self.found.words.insert(word);
+                self.found.places.insert(place);
+            }
+        } else if act.changes() {
+            state.looks.forget();
+        }
         state.digest(word << 20 ^ seen.number ^ u64::from(act == Act::Reads) << 60);
         if act != Act::Stores {
             let slot = self.outlines.block(place.0).first_slot as usize + usize::from(place.1);
@@ -442,12 +459,14 @@ fn exit_word(outlines: &Outlines, thread: usize, of: &Loop, last: &Summary) -> O
     if best == 0 {
         return None;
     }
-    if of.fresh * 2 > of.run_length && of.run_length >= 3 {
-        let instructions = of.run.iter().map(Round::instructions).sum::<u64>() / of.run.len() as u64;
-        if instructions > LONG_ROUND {
-            return None;
-        }
+    let is_long = of.run.iter().map(Round::instructions).sum::<u64>() > LONG_ROUND * of.run.len() as u64;
+    if is_long && of.fresh * 2 > of.run_length && of.run_length >= 3 {
+        return None;
     }
+    // A lock that long rounds took and gave back is one under which they worked.
+    let is_of_work = |word: u64| {
+        is_long && of.run.iter().flat_map(Round::reads).any(|look| look.word == word && look.act.changes())
+    };
     // The reads that feed the branch with which it leaves.
     for (count, token) in last.path[..best].iter().rev().enumerate() {
         let block = token.block();
@@ -455,7 +474,7 @@ fn exit_word(outlines: &Outlines, thread: usize, of: &Loop, last: &Summary) -> O
             break;
         }
         for look in last.reads.iter().filter(|look| Some(look.place.0) == block) {
-            if is_newer_than_run(look, &of.run, thread) {
+            if is_newer_than_run(look, &of.run, thread) && !is_of_work(look.word) {
                 return Some(look.word);
             }
         }
