@@ -100,7 +100,7 @@ static void give(struct baton_member *member) {
     member->word = 0;
   }
   member->state = BATON_READY;
-  member->is_called = false;
+  member->is_called = member->is_watching = false;
   __atomic_store_n(&member->has_baton, 1, __ATOMIC_RELEASE);
   platform_wake(&member->has_baton);
 }
@@ -151,9 +151,6 @@ static void pass_from(struct baton_member *member) {
   }
   struct baton_member *next =
       baton_queue_next_waiting(baton.first, now, is_something_outside() ? now : BATON_FOR_EVER - 1);
-  if (next == NULL && baton_queue_first_timed(baton.first) == NULL)
-    next =
-        baton_queue_first_watching(baton.first); /* Nobody but something outside can change it. */
   if (next != NULL)
     give(next);
   else
@@ -203,11 +200,8 @@ void baton_moved(struct thread *thread, ptrdiff_t words, bool is_lost) {
 static void set_limits(struct thread *thread, const struct baton_member *next) {
   struct baton_limits *limits = thread->limits;
   uint64_t clock = thread->member.clock;
-  uint64_t *watched = baton_queue_first_watching(baton.first) == NULL
-                          ? LIMIT_NONE
-                          : *thread->position + WATCHED_EVERY_WORDS;
   if (next == NULL) {
-    limits->quantum = limits->meeting = limits->pause = watched;
+    limits->quantum = limits->meeting = limits->pause = LIMIT_NONE;
     return;
   }
   uint64_t lead = baton_queue_ready_at(next) > clock ? baton_queue_ready_at(next) - clock : 0;
@@ -217,8 +211,9 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
       limit_behind(thread, until_meeting(&thread->member, baton_queue_ready_at(next)));
   limits->quantum =
       limit_behind(thread, lead + (behind < LEAD_QUANTUM ? LEAD_QUANTUM - behind : 0));
-  if (limits->quantum > watched)
-    limits->quantum = watched;
+  if (baton_queue_has_watchers(baton.first) &&
+      limits->quantum > *thread->position + WATCHED_EVERY_WORDS)
+    limits->quantum = *thread->position + WATCHED_EVERY_WORDS;
 }
 
 static void tell_turn(struct thread *thread) {
@@ -244,7 +239,7 @@ static void come_forward(struct baton_member *member) {
 
 static void end_by_signal(struct baton_member *member) {
   lock();
-  if (member->state == BATON_WAITS || member->state == BATON_WATCHES) {
+  if (member->state == BATON_WAITS) {
     member->end = BATON_INTERRUPTED;
     member->word = 0;
     come_forward(member);
@@ -263,7 +258,6 @@ static uint64_t watch(struct baton_member *member) {
     uint64_t now = baton.idle_clock;
     uint64_t idle_ns = real_ns() - baton.idle_since_ns;
     uint64_t time = now + idle_ns * BATON_INSTRUCTIONS_PER_NS;
-    baton_queue_call_watchers(baton.first, now);
     struct baton_member *next = baton_queue_next_waiting(baton.first, idle_clock(), time);
     struct baton_member *first = baton_queue_first_timed(baton.first);
     wait_ns = idle_ns / 4 < WATCH_NS_MIN ? WATCH_NS_MIN : idle_ns / 4;
@@ -310,7 +304,7 @@ static void sleep_briefly(uint64_t ns) {
 static void await_turn(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
   while (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0) {
-    bool waits = member->state == BATON_WAITS || member->state == BATON_WATCHES, is_signalled;
+    bool waits = member->state == BATON_WAITS, is_signalled;
     uint64_t wait_ns = baton.watcher == member ? watch(member) : WATCH_NS_MAX;
     if (wait_ns == 0)
       continue;
@@ -370,15 +364,17 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   member->watched = lead == LEAD_MEETING ? 0 : spin_rounds_watch(thread, lead == LEAD_NONE);
   thread_drain(thread);
   baton_clock(thread);
-  if (lead == LEAD_NONE && member->watched == 0)
+  if (lead == LEAD_NONE)
     pay_pause(member);
+  else if (member->watched != 0)
+    charge(member, LEAD_QUANTUM);
   uint64_t clock = member->clock;
   lock();
   baton_queue_call_watchers(baton.first, clock);
   struct baton_member *next = baton_queue_next(baton.first, member, clock);
   set_limits(thread, next);
   unlock();
-  if (next == NULL || member->watched != 0 || next->is_called)
+  if (next == NULL || next->is_called)
     return next != NULL;
   uint64_t may_lead = lead == LEAD_MEETING ? meeting_lead(member) : lead;
   return clock > baton_queue_ready_at(next) + may_lead;
@@ -386,8 +382,7 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
 
 void baton_hand_over(struct thread *thread, void *where) {
   lock();
-  if (thread->member.watched != 0)
-    thread->member.state = BATON_WATCHES;
+  thread->member.is_watching = thread->member.watched != 0;
   pass_from(&thread->member);
   unlock();
   await_turn(thread, where);

@@ -33,7 +33,6 @@ enum baton_end { BATON_WOKEN, BATON_TIMED_OUT, BATON_INTERRUPTED };
 enum baton_state {
   BATON_READY,   /* runs, or could */
   BATON_WAITS,   /* until it is woken, what it asks for is so, or until a time */
-  BATON_WATCHES, /* until what it reads again and again has changed */
   BATON_OUTSIDE, /* in a system call that nobody can say the end of */
 };
 
@@ -75,7 +74,8 @@ struct baton_member {
   /* All that it has read since it began to wait, where it did nothing else; 0: it does more. */
   uint32_t watched;
   struct watched_word watch[WATCHED_WORDS_MAX];
-  bool is_called; /* one of them has changed, and it has not had the baton since */
+  bool is_watching; /* it has given the baton away while it waited so */
+  bool is_called;   /* one of the words has changed, and it has not had the baton since */
 
   volatile int has_baton;
 

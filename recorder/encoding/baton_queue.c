@@ -29,24 +29,23 @@ static bool has_changed(const struct watched_word *word) {
 
 void baton_queue_call_watchers(struct baton_member *first, uint64_t now) {
   for (struct baton_member *member = first; member != NULL; member = member->next) {
-    for (uint32_t i = 0; member->state == BATON_WATCHES && i < member->watched; i++) {
+    for (uint32_t i = 0; member->is_watching && i < member->watched; i++) {
       if (!has_changed(&member->watch[i]))
         continue;
-      if (member->clock < now)
+      if (member->clock > now) { /* It was to look again only then. */
+        member->charged -= member->clock - now;
         member->clock = now;
-      member->state = BATON_READY;
+      }
+      member->is_watching = false;
       member->is_called = true;
     }
   }
 }
 
-struct baton_member *baton_queue_first_watching(struct baton_member *first) {
-  struct baton_member *best = NULL;
-  for (struct baton_member *member = first; member != NULL; member = member->next) {
-    if (member->state == BATON_WATCHES && (best == NULL || member->clock < best->clock))
-      best = member;
-  }
-  return best;
+bool baton_queue_has_watchers(const struct baton_member *first) {
+  while (first != NULL && !first->is_watching)
+    first = first->next;
+  return first != NULL;
 }
 
 static struct baton_member *first_of_all(struct baton_member *first,

@@ -15,9 +15,9 @@ uint64_t baton_queue_ready_at(const struct baton_member *member);
 struct baton_member *baton_queue_next(struct baton_member *first, const struct baton_member *except,
                                       uint64_t now);
 
-/* Those whose words have changed become ready. */
+/* Those whose words have changed need not wait until they would have looked again. */
 void baton_queue_call_watchers(struct baton_member *first, uint64_t now);
-struct baton_member *baton_queue_first_watching(struct baton_member *first);
+bool baton_queue_has_watchers(const struct baton_member *first);
 
 struct baton_member *baton_queue_first_ready(struct baton_member *first);
 struct baton_member *baton_queue_first_waiting(struct baton_member *first);
