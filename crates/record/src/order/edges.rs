@@ -6,10 +6,11 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::calls::is_quiet_on_x86_64;
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
 use super::looks::Looks;
 use super::outlines::Outlines;
-use super::rounds::{Found, Place, is_quiet_call};
+use super::rounds::{Found, Place};
 use super::sharing::{SharedWords, WORD_BYTES, word_of};
 use super::updates::{compares, exchanges, update_of, uses_result};
 use super::walk::What;
@@ -197,7 +198,7 @@ impl<'a> Edges<'a> {
                 self.sleeps.push((thread, step, word_of(object)));
                 state.looks.forget();
             }
-            Event::SystemCall { number, .. } if is_quiet_call(number) => {}
+            Event::SystemCall { number, .. } if is_quiet_on_x86_64(number) => {}
             Event::Turn { .. } => {}
             Event::MutexLock { object, .. } | Event::SpinLock { object, .. } | Event::WriteLock { object, .. } => {
                 self.sequence += 1;
@@ -376,6 +377,7 @@ impl<'a> Edges<'a> {
             let waited = runs.iter().chain(&self.threads[thread].waited);
             threads[thread].changes.extend(waited.map(|&(from, to)| (from, Change::Skip(to))));
             threads[thread].frames = frames[thread].clone();
+            threads[thread].keep_polled(&self.found.polled[thread]);
         }
         self.arbitrate(&locks, &mut threads);
         self.hand_on(&locks, &mut threads);
