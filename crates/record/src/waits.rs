@@ -39,8 +39,8 @@ enum Awaited {
 /// A wait of a thread.
 #[derive(Clone, Debug)]
 struct Wait {
-    head: u32,
-    rounds: u64,
+    /// How often it came to each block, in the order in which they first came.
+    blocks: Vec<(u32, u64)>,
     instructions: u64,
     /// The thread's step at which it is over.
     end: u64,
@@ -75,6 +75,14 @@ pub fn waiting_loops(record: &Record) -> Result<Vec<WaitingLoop>, RecordError> {
     Ok(waits.by_loops(record.program()))
 }
 
+impl Wait {
+    /// The block to which it came most often, the first of several, and how often.
+    fn rounds(&self) -> (u32, u64) {
+        let most = self.blocks.iter().rev().max_by_key(|(_, times)| *times);
+        *most.expect("it begins with one")
+    }
+}
+
 impl Waits {
     /// A frame of a thread that has made `before` steps.
     fn take_in(&mut self, program: &Program, frame: &Frame, changes: &FrameChanges, before: u64) {
@@ -102,12 +110,15 @@ impl Waits {
         let goes_on = |wait: &&mut Wait| wait.end == to || wait.end == from && wait.awaited.is_none();
         let instructions = block.instruction_count() as u64;
         if let Some(wait) = self.all.last_mut().filter(goes_on) {
-            wait.rounds += u64::from(wait.head == id);
+            match wait.blocks.iter_mut().find(|(known, _)| *known == id) {
+                Some((_, times)) => *times += 1,
+                None => wait.blocks.push((id, 1)),
+            }
             wait.instructions += instructions;
             wait.end = to;
             return;
         }
-        self.all.push(Wait { head: id, rounds: 1, instructions, end: to, awaited: None });
+        self.all.push(Wait { blocks: vec![(id, 1)], instructions, end: to, awaited: None });
     }
 
     /// What a replay has before a step.
@@ -143,10 +154,11 @@ impl Waits {
         self.given.values_mut().for_each(|clocks| clocks.sort_unstable());
         let mut loops: BTreeMap<u64, WaitingLoop> = BTreeMap::new();
         for wait in &self.all {
-            let address = program.block(wait.head).address;
+            let (block, rounds) = wait.rounds();
+            let address = program.block(block).address;
             let of = loops.entry(address).or_insert_with(|| WaitingLoop { address, ..WaitingLoop::default() });
             of.waits += 1;
-            of.rounds += wait.rounds;
+            of.rounds += rounds;
             of.instructions += wait.instructions;
             if let Some(store) = wait.awaited.and_then(|awaited| self.ender(awaited)) {
                 *of.ended_by.entry(store).or_default() += 1;

@@ -50,10 +50,10 @@ pub(super) fn place_behind(clock: Clock, count: u64) -> Clock {
 }
 
 impl OfThread {
-    /// Counts rounds that are kept where they end.
+    /// Counts rounds that are kept, before the last block of each run: where that is left out after all, so are they.
     pub(super) fn keep_polled(&mut self, runs: &[Polled]) {
         self.changes.extend(runs.iter().map(|&Polled { to, instructions, by_count, .. }| {
-            (to, Change::Insert(Event::Polling { instructions, by_count }))
+            (to - 1, Change::Insert(Event::Polling { instructions, by_count }))
         }));
     }
 
