@@ -33,6 +33,8 @@ pub(super) struct OfThread {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     threads: Vec<Vec<FrameChanges>>,
+    /// Whether no place of the process clock is among what is put in.
+    keeps_clocks: bool,
 }
 
 /// Of one frame. Steps are its blocks and events, from 0.
@@ -88,13 +90,14 @@ impl OfThread {
 
 impl From<Vec<Vec<FrameChanges>>> for Changes {
     fn from(threads: Vec<Vec<FrameChanges>>) -> Self {
-        Self { threads }
+        Self { threads, keeps_clocks: false }
     }
 }
 
 impl Changes {
     pub(super) fn new(threads: Vec<OfThread>) -> Self {
-        Self { threads: threads.into_iter().map(OfThread::by_frame).collect() }
+        let threads: Vec<_> = threads.into_iter().map(OfThread::by_frame).collect();
+        threads.into()
     }
 
     /// Nothing goes, and rounds that polled are counted.
@@ -104,7 +107,7 @@ impl Changes {
             thread.keep_polled(runs);
             thread
         };
-        Self::new(polled.iter().zip(frames).map(of_thread).collect())
+        Self { keeps_clocks: true, ..Self::new(polled.iter().zip(frames).map(of_thread).collect()) }
     }
 
     /// Changes the frame with this number of a thread.
@@ -115,7 +118,8 @@ impl Changes {
         number: usize,
         frame: &mut Frame,
     ) -> Result<(), Problem> {
-        self.threads[thread][number].apply(program, frame)
+        let changes = &self.threads[thread][number];
+        if self.keeps_clocks { changes.change(program, frame) } else { changes.apply(program, frame) }
     }
 
     /// Those of one frame.
@@ -204,9 +208,13 @@ impl FrameChanges {
         Ok(Self { skips, inserts: steps.into_iter().zip(events).collect() })
     }
 
-    /// Changes the frame.
+    /// Changes the frame, and makes room in its clocks.
     pub(crate) fn apply(&self, program: &Program, frame: &mut Frame) -> Result<(), Problem> {
         frame.events.iter_mut().for_each(Event::spread_clocks);
+        self.change(program, frame)
+    }
+
+    fn change(&self, program: &Program, frame: &mut Frame) -> Result<(), Problem> {
         let end = frame.steps.len() as u32;
         let is_beyond = self.skips.last().is_some_and(|(_, to)| *to > end)
             || self.inserts.last().is_some_and(|(step, _)| *step >= end);
