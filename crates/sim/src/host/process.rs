@@ -44,8 +44,8 @@ pub(super) struct Process {
     pub regions: Regions,
     /// Waits that were ended because nothing else could go on.
     pub forced_waits: u64,
-    /// Whether the record of several threads is one sequence.
-    has_turns: bool,
+    /// Whether the record is one sequence.
+    is_ordered: bool,
 }
 
 impl Process {
@@ -60,7 +60,7 @@ impl Process {
             thread.limit = limit;
         }
         // It has been read before, for its memory map.
-        let has_turns = workload.record.has_turns().unwrap_or(true);
+        let is_ordered = workload.record.threads() < 2 || workload.record.has_turns().unwrap_or(true);
         Process {
             blocks: workload.blocks,
             persist: workload.persist,
@@ -77,7 +77,7 @@ impl Process {
             write_order: None,
             regions: Regions::new(has_regions),
             forced_waits: 0,
-            has_turns,
+            is_ordered,
         }
     }
 
@@ -178,7 +178,7 @@ impl Host {
 
     /// Whether threads polled, and nothing says what they waited for.
     pub fn spins_without_order(&self) -> bool {
-        !self.process.has_turns && self.polling_instructions() > 0
+        !self.process.is_ordered && self.polling_instructions() > 0
     }
 
     /// The memory that has run out, if the program touches more of it than the machine has.
