@@ -181,6 +181,12 @@ class Bench:
         shares = (info.get(name) for name in ("polling_share", "polling_ended_by_count"))
         return Polled(*shares, run.get("polling_share"))
 
+    @contextmanager
+    def recorded(self, case: Case) -> Iterator[Path]:
+        """A record of the case, as long as it is looked at."""
+        with self._recorded(case, Processors.TWO) as (path, _):
+            yield path
+
     def _measure(self, case: Case, processors: Processors) -> Measured:
         with self._recorded(case, processors) as (path, _):
             return measured(replay(path))
