@@ -356,6 +356,7 @@ impl<'a> Edges<'a> {
         for (thread, runs) in self.found.runs.iter().enumerate() {
             threads[thread].changes.extend(runs.iter().map(|&(from, to)| (from, Change::Skip(to))));
             threads[thread].frames = frames[thread].clone();
+            threads[thread].keep_polled(&self.found.polled[thread]);
         }
         self.arbitrate(&locks, &mut threads);
         self.hand_on(&locks, &mut threads);

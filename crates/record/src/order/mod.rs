@@ -11,12 +11,14 @@
 //!
 //! The rules are those of `docs/waiting.md`.
 
+mod calls;
 mod changes;
 mod edges;
 mod flow;
 mod history;
 mod looks;
 mod outlines;
+mod polling;
 mod queue_locks;
 mod rounds;
 mod sharing;
@@ -33,23 +35,24 @@ use rounds::Rounds;
 use sharing::Sharing;
 use walk::Turns;
 
-/// What has to be changed in the frames of a record, `None` for one whose threads did not take turns.
+/// What has to be changed in the frames of a record of several threads. Where they did not take turns, nobody knows
+/// what came before what: all is kept, and what polls is counted, by thread.
 pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError> {
     // What threads saw of each other stands in records with values; nothing of them is left out.
     if record.threads() < 2 || record.info().options.values {
         return Ok(None);
     }
     let turns = Turns::of(record)?;
-    if turns.are_none() {
-        return Ok(None);
-    }
-    let outlines = Outlines::of(record.program());
-    let mut sharing = Sharing::new(record.program(), record.threads());
+    let outlines = Outlines::of(record.program(), &record.info().isa);
+    let mut sharing = Sharing::new(record.program(), record.threads(), !turns.are_known());
     turns.walk(record, |thread, _, what| sharing.take_in(thread, what))?;
     let shared = sharing.finish();
-    let mut rounds = Rounds::new(record, &outlines, &shared);
-    turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
+    let mut rounds = Rounds::new(record, &outlines, &shared, turns.are_known());
+    let frames = turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
     let found = rounds.finish();
+    if !turns.are_known() {
+        return Ok(Some(Changes::that_keep(&found.polled, frames)));
+    }
     let mut edges = Edges::new(record, &outlines, &shared, &found);
     let frames = turns.walk(record, |thread, number, what| edges.take_in(thread, number, what))?;
     Ok(Some(edges.finish(&frames)))

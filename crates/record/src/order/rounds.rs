@@ -6,11 +6,13 @@
 
 use rustc_hash::FxHashSet;
 
+use super::calls;
 use super::flow::Flow;
 pub(super) use super::history::Place;
 use super::history::{Act, History, Look, Mark, ROUND_STEPS_MAX, Summary, Token, Version};
 use super::looks::Looks;
 use super::outlines::{Access, Outlines};
+use super::polling::{self, Polled};
 use super::queue_locks::{Queues, Tenure};
 use super::sharing::{SharedWords, word_of};
 use super::updates::{compares, update_of};
@@ -22,6 +24,8 @@ use crate::reader::Record;
 /// Of a run, so many rounds' paths are compared with.
 const PATHS: usize = 8;
 const LONG_ROUND: u64 = 100;
+/// The step behind all: what is not over there ends with the record.
+const END: u64 = u64::MAX - 1;
 /// Other words that a place of a waiting round reads, in other instances of what it waits at.
 const PLACE_WORDS_MAX: usize = 4096;
 
@@ -50,6 +54,8 @@ struct Loop {
     run_from: u64,
     run_length: u64,
     fresh: u64,
+    /// Instructions of the run's rounds that read again what the one before did.
+    polled: u64,
     /// Of what the round does so far, and of the round before it.
     digest: u64,
     last_digest: Option<u64>,
@@ -88,6 +94,8 @@ struct WordsOfPlace {
 pub(super) struct Found {
     /// By thread: from where to where it waited.
     pub runs: Vec<Vec<(u64, u64)>>,
+    /// By thread: rounds that are kept although they may have waited.
+    pub polled: Vec<Vec<Polled>>,
     /// Words that were waited for.
     pub words: FxHashSet<u64>,
     /// Where they were read.
@@ -110,24 +118,17 @@ pub(super) struct Rounds<'a> {
     /// Of each slot of each block.
     place_words: Vec<WordsOfPlace>,
     queues: Queues,
-}
-
-/// A system call that a waiting thread may make: by its number on x86-64.
-fn is_quiet_call(number: u64) -> bool {
-    const SCHED_YIELD: u64 = 24;
-    const NANOSLEEP: u64 = 35;
-    const GETTIMEOFDAY: u64 = 96;
-    const FUTEX: u64 = 202;
-    const CLOCK_GETTIME: u64 = 228;
-    const CLOCK_NANOSLEEP: u64 = 230;
-    matches!(number, SCHED_YIELD | NANOSLEEP | GETTIMEOFDAY | FUTEX | CLOCK_GETTIME | CLOCK_NANOSLEEP)
+    /// Whether it is known what came before what.
+    is_ordered: bool,
+    is_quiet_call: fn(u64) -> bool,
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(record: &'a Record, outlines: &'a Outlines, sharing: &'a SharedWords) -> Self {
+    pub(super) fn new(record: &'a Record, outlines: &'a Outlines, sharing: &'a SharedWords, is_ordered: bool) -> Self {
         let program = record.program();
         let found = Found {
             runs: vec![Vec::new(); record.threads()],
+            polled: vec![Vec::new(); record.threads()],
             has_looked: vec![false; program.blocks.len()],
             ..Found::default()
         };
@@ -141,6 +142,8 @@ impl<'a> Rounds<'a> {
             found,
             place_words: vec![WordsOfPlace::default(); program.slot_count()],
             queues: Queues::new(record.threads()),
+            is_ordered,
+            is_quiet_call: calls::quiet_ones_of(&record.info().isa),
         }
     }
 
@@ -175,11 +178,12 @@ impl<'a> Rounds<'a> {
             }
             Event::MutexUnlock { .. } | Event::SpinUnlock { .. } | Event::RwUnlock { .. } => takes_lock = -1,
             Event::AttemptFailed { .. } | Event::ConditionWait { .. } | Event::FutexWait { .. } => {}
-            Event::SystemCall { number, .. } => is_loud = !is_quiet_call(*number),
+            Event::SystemCall { number, .. } => is_loud = !(self.is_quiet_call)(*number),
             Event::FutexWake { .. } => is_loud = true,
             Event::Signal { .. } => {
-                state.loops.clear();
-                state.looks.forget();
+                (0..state.loops.len()).rev().for_each(|at| self.keep_unjudged(thread, at, false));
+                self.threads[thread].loops.clear();
+                self.threads[thread].looks.forget();
                 return;
             }
             _ => is_loud = true,
@@ -228,7 +232,10 @@ impl<'a> Rounds<'a> {
         let update = || update_of(self.program.block(id), access.slot.into(), slots);
         match access.kind {
             SlotKind::Load => Act::Reads,
-            SlotKind::Update => update().map_or(Act::Stores, |(old, new)| Act::Updates(new.wrapping_sub(old) as i64)),
+            // What it left is known by the code of x86-64 alone.
+            SlotKind::Update if self.is_ordered => {
+                update().map_or(Act::Stores, |(old, new)| Act::Updates(new.wrapping_sub(old) as i64))
+            }
             _ => Act::Stores,
         }
     }
@@ -310,6 +317,7 @@ impl<'a> Rounds<'a> {
                 run_from: begun.step,
                 run_length: 0,
                 fresh: 0,
+                polled: 0,
                 digest: 0,
                 last_digest: None,
                 has_waited: false,
@@ -342,11 +350,14 @@ impl<'a> Rounds<'a> {
         {
             last.to = step;
             of.run_length += 1;
+            if polls(history, &from, step, self.is_ordered.then_some(thread)) {
+                of.polled += end.counts.instructions - from.counts.instructions;
+            }
             return;
         }
         let has_waited = std::mem::take(&mut of.has_waited);
         if is_no_round(history, &from, step) {
-            self.forget_run(thread, at);
+            self.keep_unjudged(thread, at, false);
             return;
         }
         if has_waited || !history.is_quiet_since(&from.counts) {
@@ -374,7 +385,26 @@ impl<'a> Rounds<'a> {
     fn forget_run(&mut self, thread: usize, at: usize) {
         let of = &mut self.threads[thread].loops[at];
         of.run.clear();
-        (of.run_length, of.fresh) = (0, 0);
+        (of.run_length, of.fresh, of.polled) = (0, 0, 0);
+    }
+
+    /// The run is over, with what is no round. It may have waited if others have stored since to what it read, or if
+    /// the record ends with it.
+    fn keep_unjudged(&mut self, thread: usize, at: usize, is_at_end: bool) {
+        let state = &mut self.threads[thread];
+        let (history, of) = (&state.history, &mut state.loops[at]);
+        if of.polled > 0
+            && let Some(last) = of.run.last_mut()
+        {
+            let is_old = |look: &Look| {
+                let number = self.sharing.number(look.word);
+                let now = number.map_or(look.seen, |number| self.versions[number]);
+                now.number > look.seen.number && now.thread != thread
+            };
+            let is_known = self.is_ordered && !is_at_end && !last.sum_up(history).reads.iter().any(is_old);
+            polling::add(&mut self.found.polled[thread], of.polled(is_known));
+        }
+        self.forget_run(thread, at);
     }
 
     /// The innermost loop is over.
@@ -382,9 +412,13 @@ impl<'a> Rounds<'a> {
         let state = &self.threads[thread];
         let at = state.loops.len() - 1;
         let of = &state.loops[at];
-        if of.run_length > 0 && !is_no_round(&state.history, &of.begun, step + 1) {
-            let from = of.begun;
-            self.judge(thread, at, &from);
+        if of.run_length > 0 {
+            if is_no_round(&state.history, &of.begun, step + 1) {
+                self.keep_unjudged(thread, at, step == END);
+            } else {
+                let from = of.begun;
+                self.judge(thread, at, &from);
+            }
         }
         let state = &mut self.threads[thread];
         if let Some(mut of) = state.loops.pop() {
@@ -398,12 +432,13 @@ impl<'a> Rounds<'a> {
         let state = &mut self.threads[thread];
         let (history, of) = (&state.history, &mut state.loops[at]);
         let Some(first) = of.run.first() else { return };
-        let mut has_waited = false;
-        if may_be_newer(history, from, thread, first, &state.turn) {
+        let (mut has_waited, mut sees_newer) = (false, !self.is_ordered);
+        if self.is_ordered && may_be_newer(history, from, thread, first, &state.turn) {
             let last = history.summary(&from.counts, history.counts());
             for round in &mut of.run {
                 round.sum_up(history);
             }
+            sees_newer = last.reads.iter().any(|look| is_newer_than_run(look, &of.run, thread));
             if let Some(word) = exit_word(self.outlines, thread, of, &last) {
                 let end = of.run.last().expect("a run has a round").to;
                 self.found.runs[thread].push((of.run_from, end));
@@ -415,6 +450,9 @@ impl<'a> Rounds<'a> {
                 }
             }
         }
+        if of.polled > 0 && !has_waited {
+            polling::add(&mut self.found.polled[thread], of.polled(!sees_newer));
+        }
         self.forget_run(thread, at);
         for outer in &mut self.threads[thread].loops[..at] {
             outer.has_waited |= has_waited;
@@ -424,7 +462,7 @@ impl<'a> Rounds<'a> {
     pub(super) fn finish(mut self) -> Found {
         for thread in 0..self.threads.len() {
             while !self.threads[thread].loops.is_empty() {
-                self.leave(thread, u64::MAX - 1);
+                self.leave(thread, END);
             }
         }
         for &(block, slot) in &self.found.places {
@@ -442,6 +480,18 @@ impl<'a> Rounds<'a> {
 /// Whether it is too long for one.
 fn is_no_round(history: &History, from: &Mark, to: u64) -> bool {
     to - from.step > ROUND_STEPS_MAX || history.has_forgotten(&from.counts)
+}
+
+/// Whether a round that did the same as the one before waits, as far as it shows: it reads what others store to, and
+/// changes nothing. Without a thread of its own whatever threads share may be such.
+#[inline]
+fn polls(history: &History, from: &Mark, to: u64, thread: Option<usize>) -> bool {
+    let is_others = |look: &Look| {
+        look.act != Act::Stores && (look.seen.number == 0 || thread.is_none_or(|thread| look.seen.thread != thread))
+    };
+    !is_no_round(history, from, to)
+        && history.looks_between(&from.counts, history.counts()).any(is_others)
+        && history.is_quiet_since(&from.counts)
 }
 
 /// Whether what a thread has read since `from` can be newer than what it read in a round before: that is seldom so,
@@ -496,6 +546,15 @@ fn is_newer_than_run(look: &Look, run: &[Round], thread: usize) -> bool {
     }
     let last = run.iter().rev().find_map(|round| round.reads().rev().find(|other| other.word == look.word));
     last.is_some_and(|other| other.seen.number < look.seen.number)
+}
+
+impl Loop {
+    /// Of the run that is over.
+    fn polled(&self, is_ended_by_count: bool) -> Polled {
+        let to = self.run.last().map_or(self.run_from, |round| round.to);
+        let (instructions, by_count) = if is_ended_by_count { (0, self.polled) } else { (self.polled, 0) };
+        Polled { from: self.run_from, to, instructions, by_count }
+    }
 }
 
 impl Round {

@@ -70,20 +70,23 @@ pub(super) struct Sharing<'a> {
     numbers: PageNumbers,
     pages: Vec<[Uses; PAGE_WORDS]>,
     has_begun: bool,
+    /// Whether threads come one after the other, so that the first one says when it creates others.
+    are_apart: bool,
     /// Whether each thread is inside a synchronisation function, whose own words are no business of ours.
     in_call: Vec<bool>,
 }
 
 impl<'a> Sharing<'a> {
-    pub(super) fn new(program: &'a Program, threads: usize) -> Self {
+    pub(super) fn new(program: &'a Program, threads: usize, are_apart: bool) -> Self {
         let in_call = vec![false; threads];
-        Self { program, numbers: PageNumbers::new(), pages: Vec::new(), has_begun: false, in_call }
+        Self { program, numbers: PageNumbers::new(), pages: Vec::new(), has_begun: false, are_apart, in_call }
     }
 
     #[inline]
     pub(super) fn take_in(&mut self, thread: usize, what: What<'_>) {
         match what {
             What::Event(Event::ThreadStart { .. }) => self.has_begun |= thread > 0,
+            What::Event(Event::ThreadCreate { .. }) => self.has_begun |= self.are_apart,
             What::Event(Event::CallBegin) => self.in_call[thread] = true,
             What::Event(Event::CallEnd) => self.in_call[thread] = false,
             What::Event(_) => {}

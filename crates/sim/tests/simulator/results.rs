@@ -333,6 +333,35 @@ fn a_run_with_a_forced_wait_is_not_reliable_and_says_why() {
     assert!(reasons[0].as_str().expect("it is a text").starts_with("1 wait was ended because nothing else"));
 }
 
+/// A run of `threads` threads of 20 stores each, of which `polling` polled.
+fn polling_run(polling: u64, threads: usize) -> Json {
+    let mut builder = ProgramBuilder::new();
+    for thread in 0..threads {
+        for _ in 0..20 {
+            builder.one(thread as u32, Instruction::Store, VOLATILE + 4096 * thread as u64);
+        }
+    }
+    builder.event(0, &Event::Polling { instructions: polling, by_count: 20 });
+    entry_of(builder, Scheme::Nopb)
+}
+
+#[test]
+fn a_run_is_not_reliable_with_polling_in_more_than_5_percent_of_its_instructions() {
+    let few = polling_run(1, 1);
+    assert_eq!((&few["reliable"], &few["polling_share"]), (&json!(true), &json!(0.05)));
+    let many = polling_run(2, 1);
+    assert_eq!((&many["reliable"], &many["polling_share"]), (&json!(false), &json!(0.1)));
+    assert!(many["unreliable_because"][0].as_str().expect("it is a text").starts_with("10.0% of the instructions"));
+}
+
+#[test]
+fn a_run_of_several_threads_that_polled_and_took_no_turns_is_not_reliable() {
+    let run = polling_run(1, 2);
+    assert_eq!(run["reliable"], json!(false));
+    assert!(run["unreliable_because"][0].as_str().expect("it is a text").contains("recorded without turns"));
+    assert_eq!(polling_run(0, 2)["reliable"], json!(true));
+}
+
 #[test]
 fn a_run_without_forced_waits_is_reliable() {
     let entry = entry(Scheme::Nopb, false);
