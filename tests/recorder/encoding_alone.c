@@ -150,7 +150,7 @@ static uint32_t intern_block(void) {
                         .instructions = 3,
                         .raw_words = 2,
                         .slots = 2,
-                        .flags = BLOCK_READS | BLOCK_STORES | BLOCK_READS_DATA,
+                        .flags = BLOCK_READS | BLOCK_STORES,
                         .code_bytes = 11,
                         .lengths = lengths,
                         .code = code,
