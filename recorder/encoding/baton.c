@@ -31,6 +31,7 @@ static struct {
   int made;                    /* that were to come */
   uint64_t cleared_at_end;     /* of the one that comes next */
   uint64_t worked_by_ended;
+  uint64_t draws;
   volatile int leaving; /* one that ends is not gone; the kernel clears it */
 
   /* While all wait: who looks whether somebody can go on, and when that began. */
@@ -170,11 +171,27 @@ static uint64_t *limit_behind(const struct thread *thread, uint64_t instructions
              : last;
 }
 
+/* In other schedules than the first, a turn is a quarter to four times as long. */
+static void draw_lead(struct baton_member *member) {
+  member->lead_quarters = 4;
+  if (recording.area->schedule <= 1)
+    return;
+  baton.draws++;
+  uint64_t z = recording.area->schedule + baton.draws * 0x9e3779b97f4a7c15ull;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+  member->lead_quarters = 1u << (z ^ z >> 31) % 5;
+}
+
+static uint64_t lead_of(const struct baton_member *member, uint64_t lead) {
+  return lead * member->lead_quarters / 4;
+}
+
 /* How far ahead the thread may be where threads meet. A turn that has been long need not be made
  * longer: those that are behind come first. */
 static uint64_t meeting_lead(const struct baton_member *member) {
-  uint64_t ran = member->counted - member->turn_began;
-  return ran < LEAD_MEETING ? LEAD_MEETING - ran : 0;
+  uint64_t ran = member->counted - member->turn_began, lead = lead_of(member, LEAD_MEETING);
+  return ran < lead ? lead - ran : 0;
 }
 
 /* After how many instructions it will be further ahead than that. */
@@ -209,8 +226,8 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
   limits->pause = *thread->position; /* it pays */
   limits->meeting =
       limit_behind(thread, until_meeting(&thread->member, baton_queue_ready_at(next)));
-  limits->quantum =
-      limit_behind(thread, lead + (behind < LEAD_QUANTUM ? LEAD_QUANTUM - behind : 0));
+  uint64_t quantum = lead_of(&thread->member, LEAD_QUANTUM);
+  limits->quantum = limit_behind(thread, lead + (behind < quantum ? quantum - behind : 0));
   if (baton_queue_has_watchers(baton.first) &&
       limits->quantum > *thread->position + WATCHED_EVERY_WORDS)
     limits->quantum = *thread->position + WATCHED_EVERY_WORDS;
@@ -340,6 +357,7 @@ volatile int *baton_leaves(void) {
 static void begin_turn(struct thread *thread) {
   tell_turn(thread);
   thread->member.turn_began = thread->member.counted;
+  draw_lead(&thread->member);
   lock();
   set_limits(thread, baton_queue_next(baton.first, &thread->member, thread->member.clock));
   unlock();
@@ -376,7 +394,7 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   unlock();
   if (next == NULL || next->is_called)
     return next != NULL;
-  uint64_t may_lead = lead == LEAD_MEETING ? meeting_lead(member) : lead;
+  uint64_t may_lead = lead == LEAD_MEETING ? meeting_lead(member) : lead_of(member, lead);
   return clock > baton_queue_ready_at(next) + may_lead;
 }
 
@@ -527,6 +545,7 @@ void baton_join(struct thread *thread) {
   struct baton_member *member = &thread->member;
   member->thread = thread;
   member->state = BATON_READY;
+  member->lead_quarters = 4;
   baton_set_no_limits(thread);
   lock();
   bool is_first = baton.first == NULL;

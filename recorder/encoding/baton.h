@@ -59,6 +59,7 @@ struct baton_member {
   uint64_t counted;         /* of its instructions, what the clock has */
   uint64_t turn_began;      /* likewise, when its turn began */
   uint64_t charged;         /* what it did beside them */
+  uint32_t lead_quarters;   /* of what it may be ahead in this turn, 4 where that is not drawn */
   uint64_t until;           /* where it waits */
   baton_question *is_ready; /* likewise; NULL where it has to be woken */
   uint64_t ask_at;
