@@ -2,9 +2,10 @@
 
 import json
 
+from recorder_programs import Recorder
+
 import fencepost as fp
 from fencepost import _core
-from recorder_programs import Recorder
 
 COUNTED_INSTRUCTIONS = 5  # of a round that its count ends
 COUNTED_ROUNDS = 5000

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use fencepost_checker::crash::source_lines::SourceLines;
 use fencepost_record::{
-    CutPolicy, Ended, MappingKind, PmSelector, Record, RecordError, Source, Summary, WaitingLoop, escaped, waiting_loops,
+    CutPolicy, Ended, MappingKind, PmSelector, Record, RecordError, Source, Summary, WaitingLoop, escaped,
+    waiting_loops,
 };
 use fencepost_sim::replay::simulation::Program;
 use pyo3::prelude::*;
@@ -149,7 +150,8 @@ pub fn record_waits(py: Python<'_>, path: PathBuf) -> PyResult<String> {
         let record = Record::open(source, CutPolicy::Allow)?;
         let (loops, mut sources) = (waiting_loops(&record)?, SourceLines::of_record(&record)?);
         let entry = |of: &WaitingLoop| {
-            let ended_by = of.ended_by.iter().map(|(&store, waits)| json!({"source": sources.place(store), "waits": waits}));
+            let ended_by =
+                of.ended_by.iter().map(|(&store, waits)| json!({"source": sources.place(store), "waits": waits}));
             let ended_by: Vec<_> = ended_by.collect();
             json!({
                 "source": sources.place(of.address),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use fencepost_record::{Clock, Event};
+use fencepost_record::{Clock, Event, ThreadId};
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::replay::simulation::{Options, Progress, Simulation};
 use fencepost_sim::results::run_entry;
@@ -336,9 +336,15 @@ fn a_run_with_a_forced_wait_is_not_reliable_and_says_why() {
 /// A run of `threads` threads of 20 stores each, of which `polling` polled.
 fn polling_run(polling: u64, threads: usize) -> Json {
     let mut builder = ProgramBuilder::new();
-    for thread in 0..threads {
+    for thread in 0..threads as u32 {
+        let clock = builder.tick();
+        if thread > 0 {
+            builder.event(0, &Event::ThreadCreate { clock, thread: ThreadId(thread) });
+        }
+        let start = Event::ThreadStart { clock: builder.tick(), kernel_tid: 0, stack_low: 0, stack_high: 0 };
+        builder.event(thread, &start);
         for _ in 0..20 {
-            builder.one(thread as u32, Instruction::Store, VOLATILE + 4096 * thread as u64);
+            builder.one(thread, Instruction::Store, VOLATILE + 4096 * u64::from(thread));
         }
     }
     builder.event(0, &Event::Polling { instructions: polling, by_count: 20 });
