@@ -1,5 +1,6 @@
 """`fencepost record`: becomes the recorder's launcher."""
 
+import subprocess
 from pathlib import Path
 from typing import Annotated
 
@@ -102,17 +103,15 @@ def record(
     if real_time:
         arguments.append("--real-time")
     for schedule in range(2, schedules + 1):
-        record_schedule(arguments, program, output, schedule, quiet=quiet)
+        _record_schedule(arguments, program, output, schedule)
     recording.become(arguments, program, quiet=quiet)
 
 
-def record_schedule(
-    arguments: list[str], program: list[str], output: Path | None, schedule: int, *, quiet: bool
+def _record_schedule(
+    arguments: list[str], program: list[str], output: Path | None, schedule: int
 ) -> None:
-    """Records another order; exits as the program does if it fails."""
+    """Records another order of the threads; what the program prints is thrown away."""
     first = output or Path(f"{Path(program[0]).name}.fencepost")
-    name = f"{first.stem}.{schedule}{first.suffix}"
-    options = [*arguments, "--schedule", str(schedule), "-o", str(first.with_name(name))]
-    status = recording.run_launcher(options, program, quiet=quiet)
-    if status != 0:
-        raise typer.Exit(status)
+    path = first.with_name(f"{first.stem}.{schedule}{first.suffix}")
+    options = [*arguments, "--schedule", str(schedule)]
+    recording.record_to(path, options, program, subprocess.DEVNULL)
