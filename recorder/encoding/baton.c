@@ -4,6 +4,7 @@
 #include "baton_queue.h"
 #include "fields.h"
 #include "platform.h"
+#include "random_bytes.h"
 #include "raw_system_call.h"
 #include "record_format.h"
 #include "recording.h"
@@ -176,29 +177,8 @@ static void draw_lead(struct baton_member *member) {
   member->lead_quarters = 4;
   if (recording.area->schedule <= 1)
     return;
-  baton.draws++;
-  uint64_t z = recording.area->schedule + baton.draws * 0x9e3779b97f4a7c15ull;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-  member->lead_quarters = 1u << (z ^ z >> 31) % 5;
-}
-
-static uint64_t lead_of(const struct baton_member *member, uint64_t lead) {
-  return lead * member->lead_quarters / 4;
-}
-
-/* How far ahead the thread may be where threads meet. A turn that has been long need not be made
- * longer: those that are behind come first. */
-static uint64_t meeting_lead(const struct baton_member *member) {
-  uint64_t ran = member->counted - member->turn_began, lead = lead_of(member, LEAD_MEETING);
-  return ran < lead ? lead - ran : 0;
-}
-
-/* After how many instructions it will be further ahead than that. */
-static uint64_t until_meeting(const struct baton_member *member, uint64_t next) {
-  int64_t behind = (int64_t)(next - member->clock), may_lead = (int64_t)meeting_lead(member);
-  int64_t until = behind > may_lead ? behind : (behind + may_lead) / 2;
-  return until > 0 ? (uint64_t)until : 0;
+  uint64_t word = random_word_of(recording.area->schedule, ++baton.draws);
+  member->lead_quarters = 1u << word % 5;
 }
 
 static void move_limit(uint64_t **limit, ptrdiff_t words) {
@@ -225,8 +205,8 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
   uint64_t behind = clock > baton_queue_ready_at(next) ? clock - baton_queue_ready_at(next) : 0;
   limits->pause = *thread->position; /* it pays */
   limits->meeting =
-      limit_behind(thread, until_meeting(&thread->member, baton_queue_ready_at(next)));
-  uint64_t quantum = lead_of(&thread->member, LEAD_QUANTUM);
+      limit_behind(thread, baton_queue_until_meeting(&thread->member, baton_queue_ready_at(next)));
+  uint64_t quantum = baton_queue_lead(&thread->member, LEAD_QUANTUM);
   limits->quantum = limit_behind(thread, lead + (behind < quantum ? quantum - behind : 0));
   if (baton_queue_has_watchers(baton.first) &&
       limits->quantum > *thread->position + WATCHED_EVERY_WORDS)
@@ -394,7 +374,8 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   unlock();
   if (next == NULL || next->is_called)
     return next != NULL;
-  uint64_t may_lead = lead == LEAD_MEETING ? meeting_lead(member) : lead_of(member, lead);
+  uint64_t may_lead =
+      lead == LEAD_MEETING ? baton_queue_meeting_lead(member) : baton_queue_lead(member, lead);
   return clock > baton_queue_ready_at(next) + may_lead;
 }
 

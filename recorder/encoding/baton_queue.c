@@ -114,3 +114,23 @@ struct baton_member *baton_queue_next_waiting(struct baton_member *first, uint64
 struct baton_member *baton_queue_first_waiting(struct baton_member *first) {
   return first_of_all(first, NULL);
 }
+
+uint64_t baton_queue_lead(const struct baton_member *member, uint64_t lead) {
+  return lead * member->lead_quarters / 4;
+}
+
+/* How far ahead the thread may be where threads meet. A turn that has been long need not be made
+ * longer: those that are behind come first. */
+uint64_t baton_queue_meeting_lead(const struct baton_member *member) {
+  uint64_t ran = member->counted - member->turn_began,
+           lead = baton_queue_lead(member, LEAD_MEETING);
+  return ran < lead ? lead - ran : 0;
+}
+
+/* After how many instructions it will be further ahead than that. */
+uint64_t baton_queue_until_meeting(const struct baton_member *member, uint64_t next) {
+  int64_t behind = (int64_t)(next - member->clock),
+          may_lead = (int64_t)baton_queue_meeting_lead(member);
+  int64_t until = behind > may_lead ? behind : (behind + may_lead) / 2;
+  return until > 0 ? (uint64_t)until : 0;
+}

@@ -28,4 +28,10 @@ struct baton_member *baton_queue_first_timed(struct baton_member *first);
 struct baton_member *baton_queue_next_waiting(struct baton_member *first, uint64_t now,
                                               uint64_t time);
 
+/* How far ahead the thread may be in this turn, and where threads meet; after how many instructions
+ * it will be further ahead of `next` than that. */
+uint64_t baton_queue_lead(const struct baton_member *member, uint64_t lead);
+uint64_t baton_queue_meeting_lead(const struct baton_member *member);
+uint64_t baton_queue_until_meeting(const struct baton_member *member, uint64_t next);
+
 #endif

@@ -7,8 +7,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
+use super::found::Found;
+use super::history::Place;
 use super::outlines::Outlines;
-use super::rounds::{Found, Place};
 use super::sharing::{SharedWords, WORD_BYTES, word_of};
 use super::updates::{compares, exchanges, update_of, uses_result};
 use super::walk::What;
@@ -59,8 +60,8 @@ struct Tenure {
     give: Option<usize>,
 }
 
-/// Who had the lock that the word is, if it is one: taken by an exchange that finds one certain value, given back by the
-/// same thread to that value; in between others may only mark by exchanges that they wait.
+/// Who had the lock that the word is, if it is one: taken by an exchange that finds one certain value, given back by
+/// the same thread to that value; in between others may only mark by exchanges that they wait.
 fn tenures(stores: &[Store]) -> Option<Vec<Tenure>> {
     let (free, _) = stores.first()?.change?;
     let mut tenures: Vec<Tenure> = Vec::new();

@@ -15,6 +15,7 @@ mod calls;
 mod changes;
 mod edges;
 mod flow;
+mod found;
 mod history;
 mod looks;
 mod outlines;

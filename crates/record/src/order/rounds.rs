@@ -8,12 +8,13 @@ use rustc_hash::FxHashSet;
 
 use super::calls;
 use super::flow::Flow;
+use super::found::Found;
 pub(super) use super::history::Place;
 use super::history::{Act, History, Look, Mark, ROUND_STEPS_MAX, Summary, Token, Version};
 use super::looks::Looks;
 use super::outlines::{Access, Outlines};
 use super::polling::{self, Polled};
-use super::queue_locks::{Queues, Tenure};
+use super::queue_locks::Queues;
 use super::sharing::{SharedWords, word_of};
 use super::updates::{compares, update_of};
 use super::walk::What;
@@ -87,23 +88,6 @@ struct Turn {
 struct WordsOfPlace {
     last: u64,
     words: FxHashSet<u64>,
-}
-
-/// What was found.
-#[derive(Default)]
-pub(super) struct Found {
-    /// By thread: from where to where it waited.
-    pub runs: Vec<Vec<(u64, u64)>>,
-    /// By thread: rounds that are kept although they may have waited.
-    pub polled: Vec<Vec<Polled>>,
-    /// Words that were waited for.
-    pub words: FxHashSet<u64>,
-    /// Where they were read.
-    pub places: FxHashSet<Place>,
-    /// Whether each block has ever touched a shared word.
-    pub has_looked: Vec<bool>,
-    /// Locks that are handed on, by the words that threads update, with who had them.
-    pub queue_locks: Vec<(u64, Vec<Tenure>)>,
 }
 
 pub(super) struct Rounds<'a> {
@@ -514,9 +498,8 @@ fn exit_word(outlines: &Outlines, thread: usize, of: &Loop, last: &Summary) -> O
         return None;
     }
     // A lock that long rounds took and gave back is one under which they worked.
-    let is_of_work = |word: u64| {
-        is_long && of.run.iter().flat_map(Round::reads).any(|look| look.word == word && look.act.changes())
-    };
+    let is_of_work =
+        |word: u64| is_long && of.run.iter().flat_map(Round::reads).any(|look| look.word == word && look.act.changes());
     // The reads that feed the branch with which it leaves.
     for (count, token) in last.path[..best].iter().rev().enumerate() {
         let block = token.block();
