@@ -66,7 +66,7 @@ EVENTS = {
     35: ("spin_release", "c object:v kind:b lock:v"),
     36: ("call_begin", ""),
     37: ("call_end", ""),
-    39: ("polling", "instructions:v"),
+    39: ("polling", "instructions:v by_count:v"),
     40: ("spin_wait", "c object:v wake:v maker:v lends:v"),
     41: ("turn", "c estimate:v"),
     42: ("supply", "c object:v"),

@@ -285,7 +285,7 @@ def test_a_record_that_is_not_whole_is_refused(fencepost, fft_record, tmp_path, 
 
 def test_a_cut_record_is_replayed_when_allowed(fencepost, fft_record, tmp_path):
     path = damaged(fft_record, tmp_path, lambda data: data[: len(data) * 3 // 4])
-    own = ("--allow-cut", "--allow-forced-waits")  # what is cut off ends waits
+    own = ("--allow-cut", "--allow-unreliable")  # what is cut off ends waits
     done = fencepost("run", "pcs-table1", path, *own, "--json", "r.json", "-q")
     assert done.returncode == 0, done.stderr
     said = json.loads((tmp_path / "r.json").read_text())["provenance"]

@@ -10,12 +10,15 @@ No test looks at a clock: what counts are instructions and simulated time.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fencepost.cli import main
 from waits.build import missing_package
 from waits.cases import WORKING, Case, matching
 from waits.judge import faults
@@ -66,6 +69,8 @@ WORKED = matching(
 )
 
 POLLED = matching(["work_poll_counted-gcc-O2"], WORKING)
+
+LOOPS = matching(["lock_kept-plain-gcc-O2"])
 
 PERSISTED = matching(["fft_spinning-pause-gcc-O2"])
 
@@ -156,11 +161,31 @@ def test_what_a_count_or_a_clock_ends_is_work(case: Case, bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("case", parameters(POLLED))
-def test_polling_that_is_replayed_is_said(case: Case, bench: Bench) -> None:
+def test_polling_that_a_count_ends_is_told_apart(case: Case, bench: Bench) -> None:
     polled = bench.polled(case)
-    assert polled.share_of_record is not None and polled.share_of_record > 0.5
-    assert polled.share_of_run is not None and polled.share_of_run > 0.5
-    assert any("poll" in warning for warning in polled.warnings)
+    assert polled.share_ended_by_count is not None and polled.share_ended_by_count > 0.5
+    assert polled.share_of_record == polled.share_of_run == 0
+
+
+@pytest.mark.parametrize("case", parameters(LOOPS))
+def test_info_names_loops_that_waited_and_the_stores_that_ended_them(
+    case: Case, bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "i.json"
+    with bench.recorded(case) as path:
+        assert main(["info", "--waits", str(path), "--json", str(file)]) == 0
+    waits = json.loads(file.read_text())["waits"]
+    assert all(loop["rounds"] >= loop["waits"] > 0 for loop in waits)
+    instructions = [loop["instructions"] for loop in waits]
+    assert instructions and instructions == sorted(instructions, reverse=True)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if ".c:" in line]
+    functions = {(row[1], row[-1]) for row in rows}
+    assert functions == {
+        ("store_after_work", "wait_with_lock"),
+        ("use_lock", "wait_with_lock"),
+        ("wait_with_lock", "store_after_work"),
+        ("wait_with_lock", "use_lock"),
+    }
 
 
 @pytest.mark.parametrize("case", parameters(PERSISTED))

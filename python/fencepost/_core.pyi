@@ -48,6 +48,7 @@ __all__ = [
     "prove_mutant",
     "provoke_fault",
     "record_info",
+    "record_waits",
     "there_is_no",
     "toml_read",
     "traffic_footprint_max",
@@ -205,6 +206,9 @@ def provoke_fault(part: str | None) -> None:
 
 def record_info(path: str) -> str:
     """What a record holds, as JSON; also of one that was cut off or is damaged, up to there."""
+
+def record_waits(path: str) -> str:
+    """Where threads of a record waited, as JSON: a list of loops."""
 
 def toml_read(text: str) -> str:
     """The tree of a TOML text as JSON: a node has its `line`, and `table`, `array` or `value`.

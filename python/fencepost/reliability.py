@@ -8,8 +8,8 @@ from typing import Any
 
 Run = dict[str, Any]
 
-# Where it is polling, it is time and instructions of the machine that recorded, not of the program.
-POLLING_TOLD = 0.05
+# With more polling, time and instructions are those of the recording, not of the program.
+POLLING_MAX = 0.05
 
 
 def is_reliable(run: Run) -> bool:
@@ -18,9 +18,9 @@ def is_reliable(run: Run) -> bool:
     return bool(run.get("reliable", True))
 
 
-def has_forced_waits(runs: Iterable[Run]) -> bool:
-    """Whether any run has: what commands end with 1 for."""
-    return any(run.get("forced_waits", 0) > 0 for run in runs)
+def are_reliable(runs: Iterable[Run]) -> bool:
+    """Whether all runs are: if not, commands end with 1."""
+    return all(map(is_reliable, runs))
 
 
 # What an entry that sums up a run repeats of it; `polling_share` where it is known.
@@ -48,13 +48,15 @@ def remarks(run: Run) -> list[str]:
 
 
 def _polling(document: Run) -> list[str]:
-    """What there is to say of `polling_share`, of a run or of a record."""
+    """What there is to say of `polling_share`, of a run that does not say it itself or of a
+    record."""
     share = document.get("polling_share") or 0.0
-    if share < POLLING_TOLD:
+    is_said = any("polling_share" in reason for reason in document.get("unreliable_because", []))
+    if share <= POLLING_MAX or is_said:
         return []
     return [
-        f"{share:.1%} of the instructions are in loops that repeat their addresses (polling, or "
-        "work on the same data), and are replayed as work (polling_share)"
+        f"{share:.1%} of the instructions are in loops that only read again what other threads "
+        "store to, and are replayed as work (polling_share)"
     ]
 
 

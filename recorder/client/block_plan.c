@@ -61,13 +61,11 @@ static void add_slot(struct draft *draft, enum slot_kind kind, uint32_t bytes, u
   slot->bytes = (uint16_t)(bytes > UINT16_MAX ? UINT16_MAX : bytes);
   slot->raw = raw;
   slot->displacement = displacement;
-  if (kind == SLOT_LOAD || kind == SLOT_GATHER || kind == SLOT_STRING_SOURCE)
+  if (kind == SLOT_LOAD || kind == SLOT_UPDATE || kind == SLOT_GATHER ||
+      kind == SLOT_STRING_SOURCE || kind == SLOT_STRING_DESTINATION)
     draft->block.flags |= BLOCK_READS;
   if (slot_writes(slot))
     draft->block.flags |= BLOCK_STORES;
-  if (kind == SLOT_UPDATE || kind == SLOT_STRING_DESTINATION ||
-      (draft->block.flags & BLOCK_READS) != 0)
-    draft->block.flags |= BLOCK_READS_DATA;
 }
 
 /* A slot whose value is a register's before the instruction, plus a constant. */
@@ -278,19 +276,6 @@ static void add_value_slots(struct draft *draft, instr_t *instr) {
     add_register_slot(draft, SLOT_VALUE, bytes, DR_REG_XAX, 0);
 }
 
-/* Whether an instruction may read a word for which its thread waits. */
-static bool polls(const struct draft *draft, instr_t *instr, uint32_t first_slot) {
-  int opcode = instr_get_opcode(instr);
-  if (instr_is_cti(instr) || opcode == OP_pop || opcode == OP_leave)
-    return false;
-  for (uint32_t i = first_slot; i < draft->block.slots; i++) {
-    const struct slot *slot = &draft->slot[i];
-    if ((slot->kind == SLOT_LOAD || slot->kind == SLOT_UPDATE) && slot->bytes <= 8)
-      return true;
-  }
-  return false;
-}
-
 /* A no-operation whose displacement says that it marks a region of interest. */
 static bool is_region_marker(const uint8_t *code, uint32_t length) {
   static const uint8_t start[] = {0x0f, 0x1f, 0x84, 0x00};
@@ -309,12 +294,9 @@ static void add_instruction(void *drcontext, struct draft *draft, instr_t *instr
     draft->block.flags |= BLOCK_HAS_PAUSE;
   if (is_region_marker(instr_get_app_pc(instr), length))
     draft->block.flags |= BLOCK_HAS_MARKER;
-  uint32_t first_slot = draft->block.slots;
   add_slots(draft, instr);
   if (baton_is_passed && baton_checks_is_atomic(instr))
     add_value_slots(draft, instr);
-  if (polls(draft, instr, first_slot))
-    draft->block.flags |= BLOCK_MAY_POLL;
   address_expressions_step(&draft->expressions, instr);
   draft->block.instructions++;
 }

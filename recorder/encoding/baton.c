@@ -4,6 +4,7 @@
 #include "baton_queue.h"
 #include "fields.h"
 #include "platform.h"
+#include "random_bytes.h"
 #include "raw_system_call.h"
 #include "record_format.h"
 #include "recording.h"
@@ -31,6 +32,7 @@ static struct {
   int made;                    /* that were to come */
   uint64_t cleared_at_end;     /* of the one that comes next */
   uint64_t worked_by_ended;
+  uint64_t draws;
   volatile int leaving; /* one that ends is not gone; the kernel clears it */
 
   /* While all wait: who looks whether somebody can go on, and when that began. */
@@ -100,6 +102,7 @@ static void give(struct baton_member *member) {
     member->word = 0;
   }
   member->state = BATON_READY;
+  member->is_called = member->is_watching = false;
   __atomic_store_n(&member->has_baton, 1, __ATOMIC_RELEASE);
   platform_wake(&member->has_baton);
 }
@@ -141,6 +144,7 @@ static void begin_idling(uint64_t now) {
 static void pass_from(struct baton_member *member) {
   uint64_t now = member->clock;
   member->has_baton = 0;
+  baton_queue_call_watchers(baton.first, now);
   struct baton_member *ready = baton_queue_first_ready(baton.first);
   if (ready != NULL) {
     /* Until that runs nothing changes that others ask for. */
@@ -155,8 +159,8 @@ static void pass_from(struct baton_member *member) {
     begin_idling(now);
 }
 
-/* What a thread that spins executes until it looks again. */
-#define SPIN_WORDS 512
+/* What is executed between two looks at what others watch. */
+#define WATCHED_EVERY_WORDS 512
 
 /* Before the buffer is full, which moves the position. */
 #define WORDS_BEFORE_END 256
@@ -168,18 +172,13 @@ static uint64_t *limit_behind(const struct thread *thread, uint64_t instructions
              : last;
 }
 
-/* How far ahead the thread may be where threads meet. A turn that has been long need not be made
- * longer: those that are behind come first. */
-static uint64_t meeting_lead(const struct baton_member *member) {
-  uint64_t ran = member->counted - member->turn_began;
-  return ran < LEAD_MEETING ? LEAD_MEETING - ran : 0;
-}
-
-/* After how many instructions it will be further ahead than that. */
-static uint64_t until_meeting(const struct baton_member *member, uint64_t next) {
-  int64_t behind = (int64_t)(next - member->clock), may_lead = (int64_t)meeting_lead(member);
-  int64_t until = behind > may_lead ? behind : (behind + may_lead) / 2;
-  return until > 0 ? (uint64_t)until : 0;
+/* In other schedules than the first, a turn is a quarter to four times as long. */
+static void draw_lead(struct baton_member *member) {
+  member->lead_quarters = 4;
+  if (recording.area->schedule <= 1)
+    return;
+  uint64_t word = random_word_of(recording.area->schedule, ++baton.draws);
+  member->lead_quarters = 1u << word % 5;
 }
 
 static void move_limit(uint64_t **limit, ptrdiff_t words) {
@@ -206,11 +205,12 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
   uint64_t behind = clock > baton_queue_ready_at(next) ? clock - baton_queue_ready_at(next) : 0;
   limits->pause = *thread->position; /* it pays */
   limits->meeting =
-      limit_behind(thread, until_meeting(&thread->member, baton_queue_ready_at(next)));
-  limits->quantum =
-      limit_behind(thread, lead + (behind < LEAD_QUANTUM ? LEAD_QUANTUM - behind : 0));
-  if (thread->member.is_spinning && limits->quantum > *thread->position + SPIN_WORDS)
-    limits->quantum = *thread->position + SPIN_WORDS;
+      limit_behind(thread, baton_queue_until_meeting(&thread->member, baton_queue_ready_at(next)));
+  uint64_t quantum = baton_queue_lead(&thread->member, LEAD_QUANTUM);
+  limits->quantum = limit_behind(thread, lead + (behind < quantum ? quantum - behind : 0));
+  if (baton_queue_has_watchers(baton.first) &&
+      limits->quantum > *thread->position + WATCHED_EVERY_WORDS)
+    limits->quantum = *thread->position + WATCHED_EVERY_WORDS;
 }
 
 static void tell_turn(struct thread *thread) {
@@ -337,6 +337,7 @@ volatile int *baton_leaves(void) {
 static void begin_turn(struct thread *thread) {
   tell_turn(thread);
   thread->member.turn_began = thread->member.counted;
+  draw_lead(&thread->member);
   lock();
   set_limits(thread, baton_queue_next(baton.first, &thread->member, thread->member.clock));
   unlock();
@@ -354,34 +355,33 @@ static void pay_pause(struct baton_member *member) {
   charge(member, PAUSE_PRICE << member->pauses);
 }
 
-static void pay_spinning(struct baton_member *member) {
-  uint64_t ran = member->counted - member->looked_at;
-  if (member->is_spinning && ran < LEAD_QUANTUM)
-    charge(member, LEAD_QUANTUM - ran);
-}
-
 bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   struct baton_member *member = &thread->member;
   if (is_alone())
     return false;
-  member->is_spinning = lead == LEAD_QUANTUM && spin_rounds_end(thread);
+  member->watched = lead == LEAD_MEETING ? 0 : spin_rounds_watch(thread, lead == LEAD_NONE);
   thread_drain(thread);
   baton_clock(thread);
   if (lead == LEAD_NONE)
     pay_pause(member);
-  pay_spinning(member);
-  member->looked_at = member->counted;
+  else if (member->watched != 0)
+    charge(member, LEAD_QUANTUM);
   uint64_t clock = member->clock;
   lock();
+  baton_queue_call_watchers(baton.first, clock);
   struct baton_member *next = baton_queue_next(baton.first, member, clock);
   set_limits(thread, next);
   unlock();
-  uint64_t may_lead = lead == LEAD_MEETING ? meeting_lead(member) : lead;
-  return next != NULL && clock > baton_queue_ready_at(next) + may_lead;
+  if (next == NULL || next->is_called)
+    return next != NULL;
+  uint64_t may_lead =
+      lead == LEAD_MEETING ? baton_queue_meeting_lead(member) : baton_queue_lead(member, lead);
+  return clock > baton_queue_ready_at(next) + may_lead;
 }
 
 void baton_hand_over(struct thread *thread, void *where) {
   lock();
+  thread->member.is_watching = thread->member.watched != 0;
   pass_from(&thread->member);
   unlock();
   await_turn(thread, where);
@@ -526,6 +526,7 @@ void baton_join(struct thread *thread) {
   struct baton_member *member = &thread->member;
   member->thread = thread;
   member->state = BATON_READY;
+  member->lead_quarters = 4;
   baton_set_no_limits(thread);
   lock();
   bool is_first = baton.first == NULL;

@@ -42,6 +42,15 @@ enum baton_kernel { KERNEL_OUTSIDE, KERNEL_INSIDE, KERNEL_TAKES_LONG };
 /* Whether what a thread waits for is so. Any thread of the process may ask. */
 typedef bool baton_question(struct thread *thread);
 
+/* What a word held when a thread read it last. */
+struct watched_word {
+  uint64_t address;
+  uint64_t value;
+  uint32_t bytes;
+};
+
+#define WATCHED_WORDS_MAX 8u
+
 /* A thread in the queue. */
 struct baton_member {
   struct thread *thread;
@@ -50,6 +59,7 @@ struct baton_member {
   uint64_t counted;         /* of its instructions, what the clock has */
   uint64_t turn_began;      /* likewise, when its turn began */
   uint64_t charged;         /* what it did beside them */
+  uint32_t lead_quarters;   /* of what it may be ahead in this turn, 4 where that is not drawn */
   uint64_t until;           /* where it waits */
   baton_question *is_ready; /* likewise; NULL where it has to be woken */
   uint64_t ask_at;
@@ -61,8 +71,13 @@ struct baton_member {
   volatile int looks;       /* times that it has looked for signals while it waits */
   uint64_t paused_at;       /* its instructions at its last pause */
   uint32_t pauses;          /* one shortly behind the other */
-  uint64_t looked_at;       /* its instructions when it was looked at last */
-  bool is_spinning;         /* then it did nothing but read the same words again */
+
+  /* All that it has read since it began to wait, where it did nothing else; 0: it does more. */
+  uint32_t watched;
+  struct watched_word watch[WATCHED_WORDS_MAX];
+  bool is_watching; /* it has given the baton away while it waited so */
+  bool is_called;   /* one of the words has changed, and it has not had the baton since */
+
   volatile int has_baton;
 
   /* At a futex (baton_calls.c). */

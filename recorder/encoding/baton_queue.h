@@ -15,6 +15,10 @@ uint64_t baton_queue_ready_at(const struct baton_member *member);
 struct baton_member *baton_queue_next(struct baton_member *first, const struct baton_member *except,
                                       uint64_t now);
 
+/* Those whose words have changed need not wait until they would have looked again. */
+void baton_queue_call_watchers(struct baton_member *first, uint64_t now);
+bool baton_queue_has_watchers(const struct baton_member *first);
+
 struct baton_member *baton_queue_first_ready(struct baton_member *first);
 struct baton_member *baton_queue_first_waiting(struct baton_member *first);
 struct baton_member *baton_queue_first_timed(struct baton_member *first);
@@ -23,5 +27,11 @@ struct baton_member *baton_queue_first_timed(struct baton_member *first);
  * at the latest. */
 struct baton_member *baton_queue_next_waiting(struct baton_member *first, uint64_t now,
                                               uint64_t time);
+
+/* How far ahead the thread may be in this turn, and where threads meet; after how many instructions
+ * it will be further ahead of `next` than that. */
+uint64_t baton_queue_lead(const struct baton_member *member, uint64_t lead);
+uint64_t baton_queue_meeting_lead(const struct baton_member *member);
+uint64_t baton_queue_until_meeting(const struct baton_member *member, uint64_t next);
 
 #endif

@@ -25,12 +25,10 @@ struct slot {
 #define BLOCK_SLOTS_MAX 4096u
 
 enum block_flags {
-  BLOCK_MAY_POLL = 1,   /* reads a word, and does nothing that a loop which waits would not do */
-  BLOCK_HAS_PAUSE = 2,  /* a `pause` */
-  BLOCK_HAS_MARKER = 8, /* begins or ends a region of interest */
-  BLOCK_READS = 4,      /* has a load slot */
-  BLOCK_STORES = 16,    /* has a slot that writes (slot_writes) */
-  BLOCK_READS_DATA = 32 /* has a slot that reads, an update's too */
+  BLOCK_HAS_PAUSE = 1,  /* a `pause` */
+  BLOCK_HAS_MARKER = 2, /* begins or ends a region of interest */
+  BLOCK_READS = 4,      /* has a slot that reads, an update's too */
+  BLOCK_STORES = 8,     /* has a slot that writes (slot_writes) */
 };
 
 struct block {

@@ -13,10 +13,13 @@
 
 static uint64_t drawn;
 
-/* SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014). */
 uint64_t random_word(void) {
-  uint64_t step = __atomic_add_fetch(&drawn, 1, __ATOMIC_RELAXED);
-  uint64_t z = recording.area->seed + step * 0x9e3779b97f4a7c15ull;
+  return random_word_of(recording.area->seed, __atomic_add_fetch(&drawn, 1, __ATOMIC_RELAXED));
+}
+
+/* SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014). */
+uint64_t random_word_of(uint64_t seed, uint64_t step) {
+  uint64_t z = seed + step * 0x9e3779b97f4a7c15ull;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
   z = (z ^ z >> 27) * 0x94d049bb133111ebull;
   return z ^ z >> 31;

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 uint64_t random_word(void);
+/* That of a sequence of one's own. */
+uint64_t random_word_of(uint64_t seed, uint64_t step);
 void random_bytes(void *to, size_t bytes);
 
 /* Fills memory of the program; how much, or a negative errno. */

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that reads the same words again and again, and stores nothing, waits: it is seen after a
- * few rounds, and the rest of its turn is only counted. */
+/* A thread that reads the same words again and again, and stores nothing, waits: it need not run
+ * until one of them has changed. */
 #ifndef SPIN_ROUNDS_H
 #define SPIN_ROUNDS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct thread;
 
-/* Whether what the thread has executed last are such rounds. */
-bool spin_rounds_end(const struct thread *thread);
+/* Keeps what the thread, which has the baton, reads in each such round with what it holds; returns
+ * how many words that are, 0 where it does more. Where it `pauses`, a round is all that it has
+ * executed since it looked last. */
+uint32_t spin_rounds_watch(struct thread *thread, bool pauses);
 
 #endif

@@ -137,6 +137,8 @@ static void send_start(struct thread *thread, uint64_t stack_pointer) {
   uint64_t low, high;
   memory_map_stack(stack_pointer, &low, &high);
   selected_memory_is_stack(low, high);
+  thread->stack_low = low;
+  thread->stack_high = high;
   fields_begin(&fields);
   fields_number(&fields, baton_is_passed ? thread->id : platform_kernel_thread_id(thread));
   fields_number(&fields, low);

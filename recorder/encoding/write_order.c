@@ -148,7 +148,7 @@ const uint64_t *write_order_look(struct thread *thread, const uint64_t *end) {
     const struct block *block = code_table_get((uint32_t)*at);
     if (at + block->raw_words > end)
       break;
-    if (write_order_is_kept && (baton_is_passed || (block->flags & BLOCK_READS_DATA) != 0))
+    if (write_order_is_kept && (baton_is_passed || (block->flags & BLOCK_READS) != 0))
       look_at(thread, block, at, raw_words_executed(at, end));
     if (baton_is_passed && order->wanted_count != 0) {
       order->walked = at; /* and again when it is told */

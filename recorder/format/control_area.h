@@ -87,6 +87,7 @@ struct control_area {
   uint32_t one_order; /* threads take turns */
   uint32_t real_time; /* they then see real clocks, and their sleeps take real time */
   uint64_t seed;      /* of what they see of chance */
+  uint64_t schedule;  /* which order of their turns, from 1 */
   /* Set by the client: some process has had children or timers. */
   uint32_t is_among_others;
 

@@ -12,8 +12,8 @@
 
 static const char usage[] =
     "usage: fencepost-record [-o FILE] [--roi START:STOP] [--values --pm SELECTOR]\n"
-    "                        [--children] [--seed N] [--real-time] [--sysroot FOLDER]\n"
-    "                        -- PROGRAM [ARGUMENT...]\n"
+    "                        [--children] [--seed N] [--schedule N] [--real-time]\n"
+    "                        [--sysroot FOLDER] -- PROGRAM [ARGUMENT...]\n"
     "\n"
     "Runs PROGRAM and records what it does to memory.\n"
     "\n"
@@ -24,6 +24,7 @@ static const char usage[] =
     "  --children        record child processes too: N.fencepost's child 123 in N.123.fencepost\n"
     "  --seed N          what PROGRAM sees of chance: another seed, other random bytes (default: "
     "0)\n"
+    "  --schedule N      the order of threads: 1 is the likeliest, others are drawn (default: 1)\n"
     "  --real-time       clocks and sleeps are real, for a server whose clients are not recorded\n"
     "  --sysroot FOLDER  where the loader and libraries of an AArch64 program are (default:\n"
     "                    QEMU_LD_PREFIX, or else /usr/aarch64-linux-gnu)\n"
@@ -71,13 +72,14 @@ static int process_of(const char *text) {
   return (int)process;
 }
 
-static uint64_t seed_of(const char *text) {
+static uint64_t number_of(const char *option, const char *text, uint64_t least) {
   char *end;
   errno = 0;
-  uint64_t seed = strtoull(text, &end, 10);
-  if (*end != '\0' || end == text || text[0] == '-' || errno != 0)
-    fail(EXIT_WRONG_OPTIONS, "--seed %s: a number", text);
-  return seed;
+  uint64_t number = strtoull(text, &end, 10);
+  if (*end != '\0' || end == text || text[0] == '-' || errno != 0 || number < least)
+    fail(EXIT_WRONG_OPTIONS, "%s %s: a number from %llu on", option, text,
+         (unsigned long long)least);
+  return number;
 }
 
 static void check_selector(const char *text) {
@@ -108,6 +110,7 @@ static void check(const struct arguments *arguments) {
 void arguments_parse(struct arguments *arguments, int argc, char **argv) {
   int at = 1;
   memset(arguments, 0, sizeof(*arguments));
+  arguments->schedule = 1;
   for (; at < argc; at++) {
     const char *argument = argv[at];
     if (strcmp(argument, "--") == 0) {
@@ -133,7 +136,9 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
     } else if (is_option(argument, "--starter")) {
       arguments->starter = process_of(option_value("--starter", argc, argv, &at));
     } else if (is_option(argument, "--seed")) {
-      arguments->seed = seed_of(option_value("--seed", argc, argv, &at));
+      arguments->seed = number_of("--seed", option_value("--seed", argc, argv, &at), 0);
+    } else if (is_option(argument, "--schedule")) {
+      arguments->schedule = number_of("--schedule", option_value("--schedule", argc, argv, &at), 1);
     } else if (strcmp(argument, "--real-time") == 0) {
       arguments->real_time = true;
     } else if (strcmp(argument, "--temporary") == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line: fencepost-record [-o FILE] [--values --pm SELECTOR] [--roi START:STOP]
- * [--children] [--seed N] [--real-time] [--sysroot FOLDER] -- PROGRAM ARGUMENTS… */
+ * [--children] [--seed N] [--schedule N] [--real-time] [--sysroot FOLDER] -- PROGRAM ARGUMENTS… */
 #ifndef ARGUMENTS_H
 #define ARGUMENTS_H
 
@@ -16,6 +16,7 @@ struct arguments {
   bool children;
   bool real_time;
   uint64_t seed;
+  uint64_t schedule; /* from 1 */
   bool compare_addresses;
   int starter;       /* process id, or 0 */
   bool is_temporary; /* the record, and the folder that it is in */

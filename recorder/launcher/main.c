@@ -64,6 +64,7 @@ int main(int argc, char **argv) {
   control->one_order = program.machine != MACHINE_AARCH64;
   control->real_time = arguments.real_time;
   control->seed = arguments.seed;
+  control->schedule = arguments.schedule;
   if (arguments.children)
     children_adopt();
   if (program.machine == MACHINE_AARCH64)

@@ -81,13 +81,8 @@ static void add_slot(struct draft *draft, const struct a64_access *access, uint1
                         .bytes = access->bytes,
                         .raw = raw,
                         .displacement = displacement};
-  bool reads = access->kind == SLOT_LOAD || access->kind == SLOT_UPDATE;
-  if (access->kind == SLOT_LOAD)
+  if (access->kind == SLOT_LOAD || access->kind == SLOT_UPDATE)
     block->flags |= BLOCK_READS;
-  if (reads)
-    block->flags |= BLOCK_READS_DATA;
-  if (reads && access->bytes <= 8)
-    block->flags |= BLOCK_MAY_POLL;
   if (slot_writes(slot))
     block->flags |= BLOCK_STORES;
 }

@@ -4,14 +4,12 @@
  * to the prefix that it is given, and prints the record's path; or, for `loops`, how often the
  * encoding has looked a block up, which says how many steps it has taken. */
 #include "arena.h"
-#include "block_flow.h"
 #include "code_table.h"
 #include "control_area.h"
 #include "frame.h"
 #include "instruction_set.h"
 #include "mapped_files.h"
 #include "platform.h"
-#include "polled_words.h"
 #include "record_format.h"
 #include "recording.h"
 #include "region_of_interest.h"
@@ -34,7 +32,6 @@
 #include <unistd.h>
 
 static struct thread the_thread;
-static unsigned code_renewals;
 
 void platform_fail(const char *why) {
   fprintf(stderr, "%s\n", why);
@@ -115,9 +112,6 @@ void platform_visit_modules(void (*visit)(const struct loaded_module *module, vo
                             void *user_data) {
   (void)visit, (void)user_data;
 }
-void platform_renew_all_code(void) { code_renewals++; }
-void platform_renew_code(uint64_t pc) { (void)pc; }
-void platform_renew_code_later(uint64_t pc) { (void)pc; }
 
 /* Of an instruction set that nobody knows, on Linux as x86-64 has it. */
 static int same_call(int number) { return number; }
@@ -126,14 +120,6 @@ static bool is_never_one_step(const uint8_t *code, uint32_t bytes) {
 }
 const struct instruction_set instruction_set = {
     .x86_64_call = same_call, .updates_in_one_step = is_never_one_step, .epoll_event_bytes = 12};
-
-struct block_flow *block_flow_create(struct arena *arena, const struct block *block) {
-  struct block_flow *flow =
-      arena_allocate(arena, sizeof(*flow) + block->instructions * sizeof(struct flow_instruction));
-  flow->instructions = block->instructions;
-  flow->is_opaque = true;
-  return flow;
-}
 
 /* The launcher's part: the control area of a recording with children, of which this is one. */
 static bool open_recording(const char *prefix) {
@@ -154,31 +140,6 @@ static bool open_recording(const char *prefix) {
   return recording_open("/nowhere/recorder", path);
 }
 
-/* The linker has the encoding call this one (--wrap). */
-static uint64_t blocks_looked_up;
-const struct block *__real_code_table_get(uint32_t id);
-const struct block *__wrap_code_table_get(uint32_t id) {
-  blocks_looked_up++;
-  return __real_code_table_get(id);
-}
-
-/* Loads a word and goes back: like waiting, but nobody knows what it computes. */
-static uint32_t intern_loop(uint64_t address) {
-  static const uint8_t lengths[] = {4, 2}, code[] = "loadgo";
-  static const struct slot slots[] = {
-      {.instruction = 0, .kind = SLOT_LOAD, .bytes = 8, .raw = 1, .displacement = 0}};
-  struct block block = {.address = address,
-                        .instructions = 2,
-                        .raw_words = 2,
-                        .slots = 1,
-                        .flags = BLOCK_READS | BLOCK_READS_DATA | BLOCK_MAY_POLL,
-                        .code_bytes = 6,
-                        .lengths = lengths,
-                        .code = code,
-                        .slot = slots};
-  return code_table_intern(&block);
-}
-
 /* Loads a word, stores to the one behind it, and goes back: one raw word says where. */
 static uint32_t intern_block(void) {
   static const uint8_t lengths[] = {4, 5, 2}, code[] = "loadstorego";
@@ -189,7 +150,7 @@ static uint32_t intern_block(void) {
                         .instructions = 3,
                         .raw_words = 2,
                         .slots = 2,
-                        .flags = BLOCK_READS | BLOCK_STORES | BLOCK_READS_DATA,
+                        .flags = BLOCK_READS | BLOCK_STORES,
                         .code_bytes = 11,
                         .lengths = lengths,
                         .code = code,
@@ -217,25 +178,10 @@ static void lock(struct thread *thread, uint32_t id) {
   synchronisation_call_returns(thread, function, &result);
 }
 
-/* So many loops in one filling of the buffer, each with some work before it. */
-static void execute_loops(struct thread *thread, uint32_t id, uint64_t loops) {
-  polled_words_begin();
-  for (uint64_t i = 0; i < loops; i++) {
-    uint32_t loop = intern_loop(0x500000 + 16 * i);
-    for (uint64_t work = 0; work < 8; work++)
-      execute(thread, id, 0x10000 + 16 * work);
-    for (uint64_t round = 0; round < 3; round++)
-      execute(thread, loop, 0x90000 + 64 * i);
-  }
-  blocks_looked_up = 0;
-  thread_drain(thread);
-}
-
 int main(int count, char **arguments) {
   uint64_t *position;
   pages_init();
-  bool has_loops = count == 4 && strcmp(arguments[3], "loops") == 0;
-  if ((count != 3 && !has_loops) || !open_recording(arguments[1]))
+  if (count != 3 || !open_recording(arguments[1]))
     return 2;
   frame_init();
   code_table_init();
@@ -247,11 +193,6 @@ int main(int count, char **arguments) {
   struct thread *thread = &the_thread;
   bool is_first = thread_begin(thread, NULL, &position, NULL);
   uint32_t id = intern_block();
-  if (has_loops) {
-    execute_loops(thread, id, strtoull(arguments[2], NULL, 10));
-    printf("%ju\n", (uintmax_t)blocks_looked_up);
-    return is_first && code_renewals == 1 ? 0 : 1;
-  }
   for (uint64_t i = 0, executions = strtoull(arguments[2], NULL, 10); i < executions; i++)
     execute(thread, id, 0x10000 + 16 * (i % 1000));
   lock(thread, id);
@@ -264,5 +205,5 @@ int main(int count, char **arguments) {
   char path[RECORD_PATH_BYTES];
   recording_path(path);
   puts(path);
-  return is_first && code_renewals == 0 ? 0 : 1;
+  return is_first ? 0 : 1;
 }

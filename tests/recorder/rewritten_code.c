@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PAGES 15000
+#define PAGES 2000
 #define PAGE_BYTES 4096
 #define WRITTEN 256
 #define RETURN 0xc3

@@ -122,18 +122,7 @@ def test_threads_taken_out_of_a_block_go_on_where_they_were(
         storers[storer] = thread
         interrupted += len(record.events(thread, "interrupted"))
     assert sorted(storers) == list(range(STORERS))
-    if not options:
-        assert interrupted == 0  # at their turns they wait between blocks
-        return
-    assert interrupted > 10
-    # A waiting thread that is taken out waits on: neither its rounds are there nor what cut them.
-    (waiter,) = set(record.threads) - {0} - set(storers.values())
-    items = list(record.items(waiter))
-    events = [item for item in items if isinstance(item, rf.Event)]
-    waits = [event for event in events if event.name == "spin_wait"]
-    flags = {printed["plain"], printed["pausing"], printed["testing"]}
-    assert {wait.object for wait in waits} == flags
-    assert len(items) < 1000
+    assert interrupted == 0  # at their turns they wait between blocks
 
 
 def test_stopped_threads_take_their_signals(recorder: Recorder) -> None:
@@ -270,23 +259,11 @@ REST = (pytest.mark.slow, pytest.mark.exhaustive)
 def test_threads_are_stopped_in_our_code_too(
     recorder: Recorder, options: tuple[str, ...], arguments: tuple[str, ...]
 ) -> None:
-    """A stop takes a few tries although interrupts arrive in our own code, and nothing is recorded
-    twice or left out, whether the threads leave their code or go on where they are. (A try is
-    refused only inside a call, where these threads spend a part of each round; where a stop had to
-    wait for a place in the program it took hundreds.)"""
+    """Nothing is recorded twice or left out, whether the threads leave their code at a stop or go on
+    where they are."""
     program = recorder.compile("lingers", "-O1")
-    run = recorder.record(program, *arguments, options=(*options, "--statistics"))
-    assert run.returncode == 0
-    found = re.fullmatch(r"fencepost-record: (\d+) stops of threads, (\d+) refused\n", run.stderr)
-    assert found is not None, run.stderr
-    stops, refused = map(int, found.groups())
-    if options:
-        # Of 60 stops about 15 meet our code; how many is chance.
-        assert stops - refused > 3
-        assert refused < 10 * (stops - refused)
-    else:
-        # Those that wait for their turn are in nobody's code.
-        assert (stops, refused) == (0, 0)
+    run = recorder.record(program, *arguments, options=options)
+    assert (run.returncode, run.stderr) == (0, "")
     printed = {name: int(value) for name, value in map(str.split, run.stdout.splitlines())}
     record = run.load()
     counted = {}

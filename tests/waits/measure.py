@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import fencepost as fp
-from fencepost import _core, reliability
+from fencepost import _core
 
 from .build import HERE, ROOT, built
 from .cases import Case
@@ -67,8 +67,8 @@ class Polled:
     """What is said of polling that was not removed."""
 
     share_of_record: float | None
+    share_ended_by_count: float | None
     share_of_run: float | None
-    warnings: list[str]
 
 
 def record(
@@ -178,7 +178,14 @@ class Bench:
         """What the record and its replay say of polling."""
         with self._recorded(case, Processors.TWO) as (path, _):
             info, run = json.loads(_core.record_info(str(path))), replay(path)
-        return Polled(info.get("polling_share"), run.get("polling_share"), reliability.remarks(run))
+        shares = (info.get(name) for name in ("polling_share", "polling_ended_by_count"))
+        return Polled(*shares, run.get("polling_share"))
+
+    @contextmanager
+    def recorded(self, case: Case) -> Iterator[Path]:
+        """A record of the case, as long as it is looked at."""
+        with self._recorded(case, Processors.TWO) as (path, _):
+            yield path
 
     def _measure(self, case: Case, processors: Processors) -> Measured:
         with self._recorded(case, processors) as (path, _):

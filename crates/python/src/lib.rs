@@ -58,7 +58,7 @@ mod _core {
     #[pymodule_export]
     use super::prove_coherence::{coherence_bounds, coherence_catalogue, coherence_litmus, coherence_mutant};
     #[pymodule_export]
-    use super::record::{OpenRecord, record_info};
+    use super::record::{OpenRecord, record_info, record_waits};
     #[pymodule_export]
     use super::sampling::matched_ratio;
     #[pymodule_export]

@@ -9,7 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fencepost_record::{CutPolicy, Ended, MappingKind, PmSelector, Record, Source, Summary, escaped};
+use fencepost_checker::crash::source_lines::SourceLines;
+use fencepost_record::{
+    CutPolicy, Ended, MappingKind, PmSelector, Record, RecordError, Source, Summary, WaitingLoop, escaped,
+    waiting_loops,
+};
 use fencepost_sim::replay::simulation::Program;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -136,6 +140,31 @@ impl OpenRecord {
     pub fn decode_time(&self) -> Duration {
         self.decode_time
     }
+}
+
+/// Where threads of a record waited, as JSON: `waits` of docs/record-format.md.
+#[pyfunction]
+pub fn record_waits(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    let source = source(&path)?;
+    let find = || {
+        let record = Record::open(source, CutPolicy::Allow)?;
+        let (loops, mut sources) = (waiting_loops(&record)?, SourceLines::of_record(&record)?);
+        let entry = |of: &WaitingLoop| {
+            let ended_by =
+                of.ended_by.iter().map(|(&store, waits)| json!({"source": sources.place(store), "waits": waits}));
+            let ended_by: Vec<_> = ended_by.collect();
+            json!({
+                "source": sources.place(of.address),
+                "waits": of.waits,
+                "rounds": of.rounds,
+                "instructions": of.instructions,
+                "ended_by": ended_by,
+            })
+        };
+        Ok::<_, RecordError>(loops.iter().map(entry).collect::<Vec<_>>())
+    };
+    let found = caught(|| shown(&path), || py.detach(find).map_err(input))?;
+    Ok(json!(found).to_string())
 }
 
 /// What a record holds, as JSON; also of one that was cut off or is damaged, up to there.

@@ -257,10 +257,12 @@ pub enum Event {
     Interrupted {
         instructions: u64,
     },
-    /// Of the instructions since the event before it of this kind so many were in rounds that only read the same
-    /// addresses again, without being recognised as waiting.
+    /// So many instructions before it, and behind the event before it of this kind, were in rounds that only read the
+    /// same words again, which other threads store to, and are kept: nobody knows what ended them, or a count or a
+    /// clock did.
     Polling {
         instructions: u64,
+        by_count: u64,
     },
     /// A thread's turn begins; its estimated clock, in instructions.
     Turn {

@@ -164,7 +164,7 @@ impl EventFields<'_, '_> {
             41 => Event::Turn { clock: self.clock()?, estimate: self.number()? },
             42 => Event::Supply { clock: self.clock()?, object: self.number()? },
             43 => Event::Consume { clock: self.clock()?, object: self.number()?, supply: self.wake()? },
-            39 => Event::Polling { instructions: self.number()? },
+            39 => Event::Polling { instructions: self.number()?, by_count: self.number()? },
             40 => {
                 let (clock, object, wake) = (self.clock()?, self.number()?, self.wake()?);
                 let (maker, lends) = (self.thread()?, self.number()?);
@@ -299,7 +299,7 @@ impl EventEncoder {
             Event::Consume { clock, object, supply } => {
                 self.clocked(43, *clock, [*object, supply.map_or(0, |supply| supply.0)]);
             }
-            Event::Polling { instructions } => self.plain(39, [*instructions]),
+            Event::Polling { instructions, by_count } => self.plain(39, [*instructions, *by_count]),
             Event::Exec { clock, path } => {
                 self.begin(29, *clock);
                 encode_bytes(&mut self.stream, path.as_bytes());

@@ -28,6 +28,7 @@ mod text;
 mod trace;
 mod values;
 mod varint;
+mod waits;
 mod writer;
 
 pub use address_ranges::{AddressRange, AddressRanges};
@@ -44,4 +45,5 @@ pub use summary::{EndedSummary, Noted, NotedBy, Summary, ThreadSummary};
 pub use text::{Text, escaped};
 pub use trace::Frame;
 pub use values::WrittenValue;
+pub use waits::{WaitingLoop, waiting_loops};
 pub use writer::{BlockBuilder, Writer, WriterOptions};

@@ -2,7 +2,7 @@
 
 use super::code::Program;
 use super::error::{Problem, RecordError};
-use super::event::ThreadId;
+use super::event::{Event, ThreadId};
 use super::memory_map::{MappingEvents, MemoryMap};
 use super::order::{self, Changes};
 use super::reader::Record;
@@ -11,19 +11,22 @@ use super::trace::Frame;
 /// What is known when all events have been read.
 pub(super) struct Overview {
     pub memory_map: MemoryMap,
-    changes: Option<Changes>,
+    /// What replays change in the frames of a record that has no ORDER frames.
+    pub changes: Option<Changes>,
+    pub has_turns: bool,
 }
 
 impl Overview {
     pub(super) fn read(record: &Record) -> Result<Self, RecordError> {
         let mut mappings = MappingEvents::default();
-        let mut frame = Frame::default();
+        let (mut frame, mut has_turns) = (Frame::default(), false);
         record.visit_trace(|_, decoder, _| {
             decoder.events(&mut frame)?;
+            has_turns |= frame.events.iter().any(|event| matches!(event, Event::Turn { .. }));
             mappings.take_in(&frame.events)
         })?;
         let changes = if record.has_its_order() { None } else { order::changes_of(record)? };
-        Ok(Overview { memory_map: mappings.into_map(), changes })
+        Ok(Overview { memory_map: mappings.into_map(), changes, has_turns })
     }
 
     /// Leaves out of a frame what only waited, and puts in what a replay waits for.

@@ -10,7 +10,7 @@ use super::event::{Event, ThreadId};
 use super::frame::{Codec, Decompressor, FrameHeader, FrameKind, HEADER_BYTES, pack};
 use super::info::Info;
 use super::memory_map::MemoryMap;
-use super::order::{self, FrameChanges};
+use super::order::{self, Changes, FrameChanges};
 use super::overview::Overview;
 use super::scan::{Scan, ScanEnd, TraceFrame, scan};
 use super::source::Source;
@@ -248,6 +248,29 @@ impl Record {
         let completed = self.overview()?.complete(self.program(), thread, number, into);
         completed.map_err(|problem| self.refuse(Some(frame.place), problem))?;
         Ok(())
+    }
+
+    pub(super) fn is_sealed(&self) -> bool {
+        matches!(self.ended(), Ended::Sealed { .. })
+    }
+
+    /// What replays change in its frames, if anything.
+    pub(super) fn changes(&self) -> Result<Option<Changes>, RecordError> {
+        if !self.has_its_order() {
+            return Ok(self.overview()?.changes.clone());
+        }
+        let of_frame = |order: &TraceFrame| self.unpack(order, |raw, _| FrameChanges::decode(raw));
+        let of_thread = |orders: &Vec<TraceFrame>| orders.iter().map(of_frame).collect::<Result<Vec<_>, _>>();
+        let threads = self.contents.orders.iter().map(of_thread).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(threads.into()))
+    }
+
+    /// Whether its threads took turns, so that it is one sequence.
+    ///
+    /// # Errors
+    /// If a frame cannot be read.
+    pub fn has_turns(&self) -> Result<bool, RecordError> {
+        self.overview().map(|overview| overview.has_turns)
     }
 
     /// Whether it holds what of its order a replay keeps.

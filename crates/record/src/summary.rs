@@ -11,6 +11,7 @@ use super::error::{Problem, RecordError};
 use super::event::{Event, ThreadId};
 use super::info::Info;
 use super::memory_map::{LoadedModule, Mapping, MappingEvents};
+use super::order::Changes;
 use super::reader::{Ended, Record};
 use super::source::Source;
 use super::trace::Frame;
@@ -40,9 +41,11 @@ pub struct Summary {
     pub blocks: u64,
     /// Architectural instructions of all threads.
     pub instructions: u64,
-    /// Share of them in rounds that only read the same addresses again, without being recognised as waiting; `None`
-    /// without instructions.
+    /// Share of those that are replayed in rounds that only read the same words again, which other threads store to,
+    /// without being recognised as waiting; `None` without instructions.
     pub polling_share: Option<f64>,
+    /// Share of those in such rounds that a count or a clock ended.
+    pub polling_ended_by_count: Option<f64>,
     /// Each thread, by its dense id.
     pub threads: Vec<ThreadSummary>,
     /// Flushes, non-temporal stores and fences by name.
@@ -117,9 +120,16 @@ impl Summary {
     #[must_use]
     pub fn of(record: &Record, noted_by: NotedBy) -> Self {
         let mut counts = Counts::new(record);
+        // Nobody walks through a record that has no order yet for what may be a part of it.
+        let changes = if record.is_sealed() { record.changes() } else { Ok(None) };
+        let (changes, unread) = changes.map_or_else(|error| (None, Some(error)), |changes| (changes, None));
         let mut frame = Frame::default();
         let result = record.visit_trace(|thread, decoder, predictors| {
             decoder.steps(predictors, &mut frame)?;
+            if let Some(changes) = &changes {
+                let changes = changes.of_frame(thread, decoder.header.sequence as usize);
+                counts.left_out += changes.left_out(record.program(), &frame);
+            }
             counts.take_in(thread, &frame)
         });
         let (persist_instructions, markers) = counts.of_code(record, noted_by);
@@ -127,13 +137,16 @@ impl Summary {
         let map = counts.mapping_events.into_map();
         let (bytes, instructions) = (record.source().len(), record.instructions());
         let regions_of_interest = markers + counts.explicit_regions;
+        let (polling, by_count) = changes.as_ref().map_or((0, 0), Changes::polling);
+        let kept = instructions - counts.left_out;
+        let share = |of: u64| (kept > 0).then(|| of as f64 / kept as f64);
         let mut warnings = record.warnings();
         if regions_of_interest == 0 {
             warnings.extend(never_reached(record, noted_by));
         }
         Self {
             record: record.source().name().to_string(),
-            problem: result.err().map(|problem| problem.to_string()),
+            problem: result.err().or(unread).map(|problem| problem.to_string()),
             ended: EndedSummary::of(record.ended()),
             warnings,
             info: record.info().clone(),
@@ -143,7 +156,8 @@ impl Summary {
             frames: record.frames(),
             blocks: record.program().blocks.len() as u64 - 1,
             instructions,
-            polling_share: (instructions > 0).then(|| counts.polling as f64 / instructions as f64),
+            polling_share: share(polling),
+            polling_ended_by_count: share(by_count),
             threads: counts.threads,
             persist_instructions,
             regions_of_interest,
@@ -184,7 +198,7 @@ struct Counts {
     synchronisation: BTreeMap<&'static str, u64>,
     other_events: BTreeMap<&'static str, u64>,
     explicit_regions: u64,
-    polling: u64,
+    left_out: u64,
     mapping_events: MappingEvents,
 }
 
@@ -201,7 +215,7 @@ impl Counts {
             synchronisation: BTreeMap::new(),
             other_events: BTreeMap::new(),
             explicit_regions: 0,
-            polling: 0,
+            left_out: 0,
             mapping_events: MappingEvents::default(),
         }
     }
@@ -225,7 +239,6 @@ impl Counts {
                     path.extend_from_slice(&instructions.to_le_bytes());
                 }
                 Some(Event::ThreadStart { kernel_tid, .. }) => of_thread.kernel_tid = *kernel_tid,
-                Some(Event::Polling { instructions }) => self.polling += instructions,
                 Some(Event::Roi { begin: true }) => self.explicit_regions += 1,
                 _ => {}
             }

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Column, Table
 
-from fencepost import _core, documents, record_summary, reliability, terminal
+from fencepost import _core, documents, record_summary, reliability, terminal, waits
 from fencepost import doctor as examination
 from fencepost._core import InputError
 from fencepost.cli import console, outputs
@@ -23,6 +23,12 @@ def info(
     shows_all: Annotated[
         bool, typer.Option("--all", help="Also every mapping, module and thread.")
     ] = False,
+    shows_waits: Annotated[
+        bool,
+        typer.Option(
+            "--waits", help="Which loops waited instead: source line, rounds, whose store ended it."
+        ),
+    ] = False,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write everything.")
     ] = None,
@@ -33,9 +39,14 @@ def info(
     """
     outputs.check({"--json": json_file}, [record])
     document = json.loads(_core.record_info(str(record)))
+    if shows_waits and document["problem"] is None:
+        document["waits"] = json.loads(_core.record_waits(str(record)))
     if json_file is not None:
         documents.write_json(json_file, document)
-    record_summary.show(document, console.output(), shows_all=shows_all)
+    if shows_waits:
+        waits.show(document.get("waits", []), console.output())
+    else:
+        record_summary.show(document, console.output(), shows_all=shows_all)
     for note in reliability.remarks(document):
         console.warn(note)
     if document["problem"] is not None:

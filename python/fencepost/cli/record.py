@@ -1,5 +1,6 @@
 """`fencepost record`: becomes the recorder's launcher."""
 
+import subprocess
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +52,25 @@ def record(
             "--sysroot", metavar="FOLDER", help="Where the libraries of an AArch64 program are."
         ),
     ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="What the program sees of chance (default 0)."),
+    ] = None,
+    schedules: Annotated[
+        int,
+        typer.Option(
+            "--schedules",
+            min=1,
+            help="Record so many orders of its threads: PROGRAM.fencepost, PROGRAM.2.fencepost, …",
+        ),
+    ] = 1,
+    real_time: Annotated[
+        bool,
+        typer.Option(
+            "--real-time",
+            help="Leave clocks and sleeps as they are, for a server whose clients are not recorded.",
+        ),
+    ] = False,
     quiet: Annotated[
         bool, typer.Option("-q", "--quiet", help="Discard the program's standard output.")
     ] = False,
@@ -78,4 +98,20 @@ def record(
         arguments.append("--children")
     if sysroot is not None:
         arguments += ["--sysroot", str(sysroot)]
+    if seed is not None:
+        arguments += ["--seed", str(seed)]
+    if real_time:
+        arguments.append("--real-time")
+    for schedule in range(2, schedules + 1):
+        _record_schedule(arguments, program, output, schedule)
     recording.become(arguments, program, quiet=quiet)
+
+
+def _record_schedule(
+    arguments: list[str], program: list[str], output: Path | None, schedule: int
+) -> None:
+    """Records another order of the threads; what the program prints is thrown away."""
+    first = output or Path(f"{Path(program[0]).name}.fencepost")
+    path = first.with_name(f"{first.stem}.{schedule}{first.suffix}")
+    options = [*arguments, "--schedule", str(schedule)]
+    recording.record_to(path, options, program, subprocess.DEVNULL)

@@ -73,11 +73,12 @@ BaselineScheme = Annotated[
         help="The scheme that the others are compared with (default: the first).",
     ),
 ]
-AllowForcedWaits = Annotated[
+AllowUnreliable = Annotated[
     bool,
     typer.Option(
-        "--allow-forced-waits",
-        help="Exit with 0 even if a replay had to end waits and is not reliable.",
+        "--allow-unreliable",
+        "--allow-forced-waits",  # its name until it stood for all reasons
+        help="Exit with 0 even if a replay is not reliable.",
     ),
 ]
 
@@ -96,7 +97,7 @@ def run(
     report_file: Report = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
-    allow_forced_waits: AllowForcedWaits = False,
+    allow_unreliable: AllowUnreliable = False,
 ) -> None:
     """Replay a record, or a program recorded on the fly, on one machine under one scheme."""
     machine, record = in_order(machine, record)
@@ -104,7 +105,7 @@ def run(
     records = records_of(program_of(context), record, asked.hosts)
     options = asked.options | {"schemes": [scheme]}
     runs = _replay(context, [machine], options, records, jobs, quiet, json_file, report_file)
-    _end(runs, allow_forced_waits)
+    _end(runs, allow_unreliable)
 
 
 @app.command()
@@ -127,7 +128,7 @@ def compare(
     report_file: Report = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
-    allow_forced_waits: AllowForcedWaits = False,
+    allow_unreliable: AllowUnreliable = False,
 ) -> None:
     """Replay one record on machines under several schemes, and compare."""
     names, record = machines_and_record, None
@@ -140,7 +141,7 @@ def compare(
     records = records_of(program_of(context), record, asked.hosts)
     files = json_file, report_file
     runs = _replay(context, names, asked.options, records, jobs, quiet, *files, axis, baseline)
-    _end(runs, allow_forced_waits)
+    _end(runs, allow_unreliable)
 
 
 def _replay(
@@ -186,9 +187,9 @@ def _replay(
     return runs
 
 
-def _end(runs: list[Run], allow_forced_waits: bool) -> None:
+def _end(runs: list[Run], allow_unreliable: bool) -> None:
     """Ends the command with the code that these runs call for."""
-    if reliability.has_forced_waits(runs) and not allow_forced_waits:
+    if not (allow_unreliable or reliability.are_reliable(runs)):
         raise typer.Exit(CHECK_FAILED)
     if any("error" in run for run in runs):
         raise typer.Exit(FAULT)

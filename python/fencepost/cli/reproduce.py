@@ -14,7 +14,7 @@ from fencepost._core import InputError, there_is_no
 from fencepost.cli import console, outputs
 from fencepost.cli.application import app
 from fencepost.cli.exit_codes import CHECK_FAILED, FAULT
-from fencepost.cli.replay import AllowForcedWaits, Jobs, Quiet
+from fencepost.cli.replay import AllowUnreliable, Jobs, Quiet
 from fencepost.progress import WholeWatch
 from fencepost.rows import Lab, Row, last_line, layout, misses, page
 from fencepost.runs.progress import Progress
@@ -66,7 +66,7 @@ def reproduce(
     ] = None,
     jobs: Jobs = None,
     quiet: Quiet = False,
-    allow_forced_waits: AllowForcedWaits = False,
+    allow_unreliable: AllowUnreliable = False,
 ) -> None:
     """Rebuild a published study and compare the figures. An interrupted run resumes."""
     chosen = studies.study(study)
@@ -102,7 +102,7 @@ def reproduce(
     ):
         messages.print(f"{misses.FILE.name}: no row misses by {', '.join(key)}", markup=False)
     print(last_line(study, outcome.rows))
-    if outcome.has_forced_waits and not allow_forced_waits:
+    if not (allow_unreliable or outcome.is_reliable):
         raise typer.Exit(CHECK_FAILED)
     if outcome.failures:
         raise typer.Exit(FAULT)

@@ -79,9 +79,9 @@ class Outcome(ABC):
         return [f"{name}: {reason}" for name, run in self.runs for reason in _reasons(run)]
 
     @property
-    def has_forced_waits(self) -> bool:
-        """Whether any replay has."""
-        return reliability.has_forced_waits(run for _, run in self.runs)
+    def is_reliable(self) -> bool:
+        """Whether the figures of all replays can be used."""
+        return reliability.are_reliable(run for _, run in self.runs)
 
     @property
     def failures(self) -> list[str]:

@@ -1,8 +1,9 @@
 //! What is left out of the frames of a record, and what is put in; as an ORDER frame has it.
 
+use super::polling::Polled;
 use crate::code::Program;
 use crate::error::Problem;
-use crate::event::{Clock, Event};
+use crate::event::{Clock, Event, ThreadId};
 use crate::event_codec::{EventEncoder, decode_events};
 use crate::trace::Frame;
 use crate::varint::{Fields, encode};
@@ -32,6 +33,8 @@ pub(super) struct OfThread {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     threads: Vec<Vec<FrameChanges>>,
+    /// Whether no place of the process clock is among what is put in.
+    keeps_clocks: bool,
 }
 
 /// Of one frame. Steps are its blocks and events, from 0.
@@ -49,6 +52,13 @@ pub(super) fn place_behind(clock: Clock, count: u64) -> Clock {
 }
 
 impl OfThread {
+    /// Counts rounds that are kept, before the last block of each run: where that is left out after all, so are they.
+    pub(super) fn keep_polled(&mut self, runs: &[Polled]) {
+        self.changes.extend(runs.iter().map(|&Polled { to, instructions, by_count, .. }| {
+            (to - 1, Change::Insert(Event::Polling { instructions, by_count }))
+        }));
+    }
+
     fn by_frame(mut self) -> Vec<FrameChanges> {
         self.changes.sort_by_key(|(number, change)| (*number, matches!(change, Change::Skip(_))));
         let mut frames = vec![FrameChanges::default(); self.frames.len().saturating_sub(1)];
@@ -78,9 +88,26 @@ impl OfThread {
     }
 }
 
+impl From<Vec<Vec<FrameChanges>>> for Changes {
+    fn from(threads: Vec<Vec<FrameChanges>>) -> Self {
+        Self { threads, keeps_clocks: false }
+    }
+}
+
 impl Changes {
     pub(super) fn new(threads: Vec<OfThread>) -> Self {
-        Self { threads: threads.into_iter().map(OfThread::by_frame).collect() }
+        let threads: Vec<_> = threads.into_iter().map(OfThread::by_frame).collect();
+        threads.into()
+    }
+
+    /// Nothing goes, and rounds that polled are counted.
+    pub(super) fn that_keep(polled: &[Vec<Polled>], frames: Vec<Vec<u64>>) -> Self {
+        let of_thread = |(runs, frames): (&Vec<Polled>, Vec<u64>)| {
+            let mut thread = OfThread { frames, changes: Vec::new() };
+            thread.keep_polled(runs);
+            thread
+        };
+        Self { keeps_clocks: true, ..Self::new(polled.iter().zip(frames).map(of_thread).collect()) }
     }
 
     /// Changes the frame with this number of a thread.
@@ -91,7 +118,22 @@ impl Changes {
         number: usize,
         frame: &mut Frame,
     ) -> Result<(), Problem> {
-        self.threads[thread][number].apply(program, frame)
+        let changes = &self.threads[thread][number];
+        if self.keeps_clocks { changes.change(program, frame) } else { changes.apply(program, frame) }
+    }
+
+    /// Those of one frame.
+    pub(crate) fn of_frame(&self, thread: ThreadId, number: usize) -> &FrameChanges {
+        &self.threads[thread.0 as usize][number]
+    }
+
+    /// Instructions of rounds that polled: what ended them nobody knows, or it was a count or a clock.
+    pub(crate) fn polling(&self) -> (u64, u64) {
+        let inserts = self.threads.iter().flatten().flat_map(|frame| &frame.inserts);
+        inserts.fold((0, 0), |(open, counted), (_, event)| match event {
+            Event::Polling { instructions, by_count } => (open + instructions, counted + by_count),
+            _ => (open, counted),
+        })
     }
 
     /// Those of each frame: its thread, its number and they.
@@ -103,6 +145,22 @@ impl Changes {
 }
 
 impl FrameChanges {
+    /// From where to where steps go.
+    pub(crate) fn skips(&self) -> &[(u32, u32)] {
+        &self.skips
+    }
+
+    /// Events, and the steps before which they come.
+    pub(crate) fn inserts(&self) -> &[(u32, Event)] {
+        &self.inserts
+    }
+
+    /// How many instructions of a frame, as the recorder wrote it, go.
+    pub(crate) fn left_out(&self, program: &Program, frame: &Frame) -> u64 {
+        let steps = self.skips.iter().filter_map(|&(from, to)| frame.steps.get(from as usize..to as usize)).flatten();
+        steps.filter(|id| **id != 0).map(|&id| program.block(id).instruction_count() as u64).sum()
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut payload = Vec::new();
         encode(&mut payload, self.skips.len() as u64);
@@ -150,9 +208,13 @@ impl FrameChanges {
         Ok(Self { skips, inserts: steps.into_iter().zip(events).collect() })
     }
 
-    /// Changes the frame.
+    /// Changes the frame, and makes room in its clocks.
     pub(crate) fn apply(&self, program: &Program, frame: &mut Frame) -> Result<(), Problem> {
         frame.events.iter_mut().for_each(Event::spread_clocks);
+        self.change(program, frame)
+    }
+
+    fn change(&self, program: &Program, frame: &mut Frame) -> Result<(), Problem> {
         let end = frame.steps.len() as u32;
         let is_beyond = self.skips.last().is_some_and(|(_, to)| *to > end)
             || self.inserts.last().is_some_and(|(step, _)| *step >= end);

@@ -59,8 +59,8 @@ struct Tenure {
     give: Option<usize>,
 }
 
-/// Who had the lock that the word is, if it is one: taken by an exchange that finds one certain value, given back by the
-/// same thread to that value; in between others may only mark by exchanges that they wait.
+/// Who had the lock that the word is, if it is one: taken by an exchange that finds one certain value, given back by
+/// the same thread to that value; in between others may only mark by exchanges that they wait.
 fn tenures(stores: &[Store]) -> Option<Vec<Tenure>> {
     let (free, _) = stores.first()?.change?;
     let mut tenures: Vec<Tenure> = Vec::new();
@@ -90,6 +90,28 @@ fn tenures(stores: &[Store]) -> Option<Vec<Tenure>> {
     let first = stores[tenures.first()?.take].thread;
     let is_shared = tenures.iter().any(|tenure| stores[tenure.take].thread != first);
     (is_shared && tenures[0].give.is_some()).then_some(tenures)
+}
+
+/// How far back the last read of a word went that went on the same way.
+#[derive(Clone, Copy, Debug, Default)]
+struct StepsBack {
+    from: usize,
+    to: usize,
+}
+
+impl StepsBack {
+    /// Over stores before which the word held what would have led on the same way, from behind so many of them.
+    fn back(&mut self, stores: &[Store], from: usize, is_same: impl Fn(u64) -> bool) -> usize {
+        let mut at = from;
+        while at != self.from && at > 0 && stores[at - 1].change.is_some_and(|(old, _)| is_same(old)) {
+            at -= 1;
+        }
+        if at == self.from {
+            at = self.to;
+        }
+        *self = Self { from, to: at };
+        at
+    }
 }
 
 pub(super) struct Edges<'a> {
@@ -257,9 +279,7 @@ impl<'a> Edges<'a> {
             frames.into_iter().map(|frames| ChangesOfThread { frames, ..ChangesOfThread::default() }).collect();
         for (thread, runs) in self.found.runs.iter().enumerate() {
             threads[thread].changes.extend(runs.iter().map(|run| (run.from, Change::Skip(run.to))));
-        }
-        for waited in self.found.waited.iter().filter(|waited| self.known.contains(&waited.word)) {
-            threads[waited.thread].changes.push((waited.from, Change::Skip(waited.to)));
+            threads[thread].keep_polled(&self.found.polled[thread]);
         }
         self.arbitrate(&locks, &mut threads);
         self.hand_on(&locks, &mut threads);
@@ -269,6 +289,7 @@ impl<'a> Edges<'a> {
         let of_threads = self.stores_of_threads(&words);
         let (outcomes, stepped_back) = self.outcomes(&words);
         let outcomes_of_loads = self.outcomes_of_loads(&words);
+        let mut stepped: FxHashMap<(u64, Place, i64, u32), StepsBack> = FxHashMap::default();
         let mut wanted: FxHashSet<(u64, usize)> = FxHashSet::default();
         let mut known: FxHashMap<(usize, u64, usize), usize> = FxHashMap::default();
         for read in &self.reads {
@@ -280,20 +301,12 @@ impl<'a> Edges<'a> {
             let is_counted = read.update.is_some();
             if let Some(load) = read.confirms.map(|load| &self.reads[load]) {
                 let group = &outcomes_of_loads[&load.place];
-                while behind > 0
-                    && let Some((old, _)) = stores[behind - 1].change
-                    && group.of.get(&old) == Some(&Some(load.outcome))
-                {
-                    behind -= 1;
-                }
+                let steps = stepped.entry((read.word, load.place, 0, load.outcome)).or_default();
+                behind = steps.back(stores, behind, |old| group.of.get(&old) == Some(&Some(load.outcome)));
             } else if let Some((_, by)) = read.update {
                 let group = &outcomes[&(read.place, by)];
-                while behind > 0
-                    && let Some((old, _)) = stores[behind - 1].change
-                    && group.leads_to(old) == Some(read.outcome)
-                {
-                    behind -= 1;
-                }
+                let steps = stepped.entry((read.word, read.place, by, read.outcome)).or_default();
+                behind = steps.back(stores, behind, |old| group.leads_to(old) == Some(read.outcome));
             }
             for at in Self::last_stores(&of_threads[&read.word], behind) {
                 let store = &stores[at];

@@ -15,6 +15,19 @@ pub(super) enum Flow {
     Returns,
 }
 
+/// Of a block of AArch64.
+pub(super) fn of_aarch64(block: &Block) -> Flow {
+    let Some((_, bytes)) = block.instructions().last() else { return Flow::Falls };
+    let Some(code) = bytes.first_chunk().map(|bytes| u32::from_le_bytes(*bytes)) else { return Flow::Falls };
+    match (code >> 24, code & 0xffff_fc1f) {
+        (0x94..=0x97, _) | (_, 0xd63f_0000) => Flow::Calls,
+        (_, 0xd65f_0000) => Flow::Returns,
+        (0x14..=0x17, _) | (_, 0xd61f_0000) => Flow::Jumps,
+        (0x54 | 0x34..=0x37 | 0xb4..=0xb7, _) => Flow::Branches,
+        _ => Flow::Falls,
+    }
+}
+
 /// Of a block.
 pub(super) fn of_block(block: &Block) -> Flow {
     let Some((_, bytes)) = block.instructions().last() else { return Flow::Falls };

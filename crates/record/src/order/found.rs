@@ -3,10 +3,11 @@
 use rustc_hash::FxHashSet;
 
 use super::history::Place;
+use super::polling::Polled;
 use super::queue_locks::Tenure;
 use super::words::{Words, word_of};
 
-/// Rounds that waited.
+/// Rounds that waited, or what lies between looks at a word of which the last one sees a newer store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
     pub from: u64,
@@ -24,15 +25,6 @@ pub(super) struct Provisional {
     pub changed: Vec<u64>,
 }
 
-/// Between looks at a word, if it is one that threads wait for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waited {
-    pub thread: usize,
-    pub word: u64,
-    pub from: u64,
-    pub to: u64,
-}
-
 /// A lock that a thread has from one place in the one sequence to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
@@ -48,7 +40,8 @@ pub(super) struct Found {
     pub held: Vec<Vec<Held>>,
     /// Of these, those that it still has.
     open: Vec<Vec<usize>>,
-    pub waited: Vec<Waited>,
+    /// By thread: rounds that are kept although they may have waited.
+    pub polled: Vec<Vec<Polled>>,
     /// Words that were waited for.
     pub words: FxHashSet<u64>,
     /// Where they were read.
@@ -63,7 +56,7 @@ pub(super) struct Found {
 impl Found {
     pub(super) fn new(threads: usize) -> Self {
         let (held, open) = (vec![Vec::new(); threads], vec![Vec::new(); threads]);
-        Self { runs: vec![Vec::new(); threads], held, open, ..Self::default() }
+        Self { runs: vec![Vec::new(); threads], polled: vec![Vec::new(); threads], held, open, ..Self::default() }
     }
 
     pub(super) fn add(&mut self, found: Provisional) {
@@ -102,7 +95,6 @@ impl Found {
                 self.confirm(&found);
             }
         }
-        self.waited.retain(|waited| !words.log.changes_between(waited.thread, waited.from, waited.to));
         let read = words.log.iter().filter(|access| self.places.contains(&access.place));
         self.words.extend(read.map(|access| word_of(access.address)));
         for runs in &mut self.runs {

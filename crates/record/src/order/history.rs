@@ -43,6 +43,12 @@ pub(super) enum Act {
     Updates(i64),
 }
 
+impl Act {
+    pub(super) fn changes(self) -> bool {
+        !matches!(self, Self::Reads | Self::Updates(0))
+    }
+}
+
 /// An access to a word.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
@@ -62,6 +68,11 @@ pub(super) struct Memory<'a> {
 }
 
 impl Memory<'_> {
+    /// Whether another thread has stored to a word since the thread looked.
+    pub(super) fn is_newer(&self, look: &Look) -> bool {
+        self.words.is_newer(self.thread, look.word, look.seen)
+    }
+
     pub(super) fn act(&self, id: u32, access: Access, slots: &[u64]) -> Act {
         let update = || update_of(self.program.block(id), access.slot.into(), slots);
         match access.kind {
@@ -109,6 +120,7 @@ struct Passed {
     locks: i16,
     stores: u16,
     updates: u16,
+    others: u16,
 }
 
 /// All that a thread has done up to some place: the difference of two is what it did between them.
@@ -119,6 +131,8 @@ pub(super) struct Counts {
     /// Of shared words, and atomic updates that change them.
     stores: u32,
     updates: u32,
+    /// Looks at words that others may have stored to last.
+    others: u32,
     pub instructions: u64,
     /// Events that are more than waiting may do.
     loud: u32,
@@ -141,6 +155,16 @@ pub(super) struct Summary {
     /// The last read of each word at each place.
     pub reads: Vec<Look>,
     /// Words that it left changed.
+    pub changed: Vec<u64>,
+}
+
+/// A thread has looked at a word.
+#[derive(Clone, Debug)]
+pub(super) struct FirstLook {
+    pub word: u64,
+    /// Behind it.
+    pub from: u64,
+    /// Words that the thread has changed since.
     pub changed: Vec<u64>,
 }
 
@@ -234,7 +258,7 @@ impl History {
 
     #[inline]
     fn pass(&mut self, step: u64, token: Token) {
-        let Counts { passed, slots, instructions, loud, locks, stores, updates } = self.counts;
+        let Counts { passed, slots, instructions, loud, locks, stores, updates, others } = self.counts;
         if self.depth_known + self.last.len() != self.depth + 1 {
             self.change_depth();
         }
@@ -250,6 +274,7 @@ impl History {
             locks: locks as i16,
             stores: stores as u16,
             updates: updates as u16,
+            others: others as u16,
         };
         self.counts.passed += 1;
     }
@@ -269,6 +294,25 @@ impl History {
     pub(super) fn change(&mut self, act: Act) {
         let count = if act == Act::Stores { &mut self.counts.stores } else { &mut self.counts.updates };
         *count = count.wrapping_add(1);
+    }
+
+    /// The block that came last looks at a word that another thread may have stored to last.
+    #[inline]
+    pub(super) fn look_at_others(&mut self) {
+        self.counts.others = self.counts.others.wrapping_add(1);
+    }
+
+    /// Whether it does so up to here.
+    #[inline]
+    pub(super) fn has_looked_at_others(&self, from: &Counts) -> bool {
+        self.counts.others != from.others
+    }
+
+    /// Whether the thread has done nothing up to here that others could see.
+    #[inline]
+    pub(super) fn is_unseen_since(&self, from: &Counts) -> bool {
+        let now = &self.counts;
+        (now.loud, now.locks, now.stores, now.updates) == (from.loud, from.locks, from.stores, from.updates)
     }
 
     /// Whether what came at `counts` is too long ago for a round.
@@ -330,8 +374,9 @@ impl History {
     /// Where a thread that looks at a word in the block with this number, or from there on, began to: behind the first
     /// of its looks at it, one soon behind the other. They may be in any code: a first look that the compiler has
     /// peeled off a loop, or loops that poll in one way and then in another.
-    pub(super) fn first_look(&self, memory: Memory<'_>, word: u64, number: u64, not_before: u64) -> Option<u64> {
+    pub(super) fn first_look(&self, memory: Memory<'_>, word: u64, number: u64, not_before: u64) -> Option<FirstLook> {
         let (mut from, mut slots) = (None, Vec::new());
+        let (mut changed, mut behind) = (Vec::new(), 0);
         let not_before = not_before.max(self.counts.passed.saturating_sub(KEPT));
         let end = memory.outlines.block(self.passed[(number % KEPT) as usize].token.block()?);
         let mut instructions = u64::from(end.instructions);
@@ -341,14 +386,20 @@ impl History {
             }
             let passed = &self.passed[(number % KEPT) as usize];
             let Some(block) = passed.token.block() else { continue };
+            let so_far = changed.len();
             self.visit_block(memory, passed, &mut slots, |look| {
                 if look.word == word && look.act == Act::Reads {
-                    (from, instructions) = (Some(passed.step + 1), 0);
+                    (from, instructions, behind) = (Some(passed.step + 1), 0, so_far);
+                } else if look.act.changes() {
+                    changed.push(look.word);
                 }
             });
             instructions += u64::from(memory.outlines.block(block).instructions);
         }
-        from
+        changed.truncate(behind);
+        changed.sort_unstable();
+        changed.dedup();
+        Some(FirstLook { word, from: from?, changed })
     }
 
     /// Whether a round up to here leaves shared memory as it found it, gives back its locks, and does nothing loud.
@@ -412,6 +463,7 @@ impl History {
             slots: now.slots - u64::from((now.slots as u32).wrapping_sub(passed.slots)),
             stores: now.stores.wrapping_sub((now.stores as u16).wrapping_sub(passed.stores).into()),
             updates: now.updates.wrapping_sub((now.updates as u16).wrapping_sub(passed.updates).into()),
+            others: now.others.wrapping_sub((now.others as u16).wrapping_sub(passed.others).into()),
             instructions: now.instructions - u64::from((now.instructions as u32).wrapping_sub(passed.instructions)),
             loud: now.loud.wrapping_sub((now.loud as u16).wrapping_sub(passed.loud).into()),
             locks: now.locks - i32::from((now.locks as i16).wrapping_sub(passed.locks)),

@@ -49,19 +49,12 @@ pub(super) struct Log {
     all: Vec<Logged>,
     updates: Vec<(u64, u64)>,
     threads: Vec<OfThread>,
-    /// When it is sorted: at which steps each thread changes a word.
-    changes: Vec<Vec<u64>>,
 }
 
 impl Log {
     pub(super) fn new(threads: usize) -> Self {
         let thread = |_| OfThread { reads: Vec::new(), open: Vec::new(), known: Box::new([((0, 0), 0, 0, 0); KNOWN]) };
-        Self {
-            all: Vec::new(),
-            updates: Vec::new(),
-            threads: (0..threads).map(thread).collect(),
-            changes: vec![Vec::new(); threads],
-        }
+        Self { all: Vec::new(), updates: Vec::new(), threads: (0..threads).map(thread).collect() }
     }
 
     /// What an atomic update found and left.
@@ -140,12 +133,6 @@ impl Log {
         self.update(&self.all[at]).map(|(old, _)| old)
     }
 
-    /// Whether a thread has changed a word from one step to another. The log is sorted.
-    pub(super) fn changes_between(&self, thread: usize, from: u64, to: u64) -> bool {
-        self.changes[thread].partition_point(|step| *step < from)
-            < self.changes[thread].partition_point(|step| *step < to)
-    }
-
     /// Forgets the accesses with these numbers from 0. Gives the new number from 1 of each old one, 0 if it is gone.
     pub(super) fn forget(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<u32> {
         let (all, updates) = (std::mem::take(&mut self.all), std::mem::take(&mut self.updates));
@@ -171,11 +158,6 @@ impl Log {
             self.all.extend(state.reads.drain(..).map(|(access, ..)| access));
         }
         self.all.sort_by_key(|access| (access.number, access.place.1));
-        for access in &self.all {
-            if self.update(access).map_or(access.kind == Kind::Store, |(old, new)| old != new) {
-                self.changes[access.thread as usize].push(access.step);
-            }
-        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Logged> {

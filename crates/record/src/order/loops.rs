@@ -3,7 +3,12 @@
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 
-use super::history::{History, Look, Mark, Memory, Summary, Token};
+use super::flow::Flow;
+use super::history::{FirstLook, History, Look, Mark, Memory, Summary, Token};
+use super::outlines::Outlines;
+use super::polling::Polled;
+
+const LONG_ROUND: u64 = 100;
 
 /// A quiet round that is over.
 #[derive(Clone, Debug)]
@@ -30,14 +35,20 @@ pub(super) struct Loop {
     pub looks_from: u64,
     pub run_from: Mark,
     pub run_looks_from: u64,
-    /// Words that the thread looked at up to the run, and behind which step it began to. Found when it is asked for, or
-    /// about to be forgotten.
-    pub looked: Option<Vec<(u64, u64)>>,
+    /// Of words that the thread looked at up to the run. Found when it is asked for, or about to be forgotten.
+    pub looked: Option<Vec<FirstLook>>,
     pub run_length: u64,
     pub fresh: u64,
+    /// Instructions of the run's rounds that did again what the one before did: that read what others had stored, and
+    /// that read what nobody had.
+    pub polled: u64,
+    pub perhaps_polled: u64,
     /// Of what the round does so far, and of the round before it.
     pub digest: u64,
     pub last_digest: Option<u64>,
+    /// Of the words that it reads and no other thread has stored to yet, likewise.
+    pub reads_digest: u64,
+    pub last_reads_digest: u64,
     /// Whether a wait has ended in the round: it got on.
     pub has_waited: bool,
 }
@@ -89,7 +100,34 @@ impl DerefMut for Loops {
 impl Loop {
     pub(super) fn forget_run(&mut self) {
         self.run.clear();
-        (self.run_length, self.fresh) = (0, 0);
+        (self.run_length, self.fresh, self.polled, self.perhaps_polled) = (0, 0, 0, 0);
+    }
+
+    /// A round has come to its end that did what the one before did, and nothing that others could see.
+    #[inline]
+    pub(super) fn poll(&mut self, instructions: u64, looks_at_others: bool) {
+        if looks_at_others {
+            self.polled += instructions;
+        } else {
+            self.perhaps_polled += instructions;
+        }
+    }
+
+    /// What the last round has read of words that nobody had stored to, others have stored to meanwhile.
+    pub(super) fn settle_polled(&mut self, history: &History, memory: Memory<'_>) {
+        let perhaps = std::mem::take(&mut self.perhaps_polled);
+        let Some(last) = self.run.back_mut().filter(|_| perhaps > 0) else { return };
+        let reads = &last.sum_up(history, memory).reads;
+        if reads.iter().any(|look| look.seen.number == 0 && memory.is_newer(look)) {
+            self.polled += perhaps;
+        }
+    }
+
+    /// Of the run that is over.
+    pub(super) fn polled(&self, is_ended_by_count: bool) -> Polled {
+        let to = self.run.back().map_or(self.run_from.step, |round| round.to);
+        let (instructions, by_count) = if is_ended_by_count { (0, self.polled) } else { (self.polled, 0) };
+        Polled { from: self.run_from.step, to, instructions, by_count }
     }
 
     /// Where looks at the words of the run's first round began before it, if one was soon behind the other.
@@ -99,7 +137,7 @@ impl Loop {
         words.sort_unstable();
         words.dedup();
         let number = self.run_from.counts.passed;
-        let first = |word| Some((word, history.first_look(memory, word, number, self.run_looks_from)?));
+        let first = |word| history.first_look(memory, word, number, self.run_looks_from);
         self.looked = Some(words.into_iter().filter_map(first).collect());
     }
 }
@@ -120,4 +158,50 @@ impl Round {
     pub(super) fn instructions(&self) -> u64 {
         self.end.counts.instructions - self.from.counts.instructions
     }
+}
+
+/// The word whose new value ended the run.
+pub(super) fn exit_word(outlines: &Outlines, thread: usize, of: &Loop, last: &Summary) -> Option<u64> {
+    let common = |round: &Round| round.path().iter().zip(&last.path).take_while(|(own, other)| own == other).count();
+    let best = of.run.iter().map(common).max()?;
+    if best == 0 {
+        return None;
+    }
+    let is_long = of.run.iter().map(Round::instructions).sum::<u64>() > LONG_ROUND * of.run.len() as u64;
+    if is_long && of.fresh * 2 > of.run_length && of.run_length >= 3 {
+        return None;
+    }
+    // A lock that long rounds took and gave back is one under which they worked.
+    let is_of_work =
+        |word: u64| is_long && of.run.iter().flat_map(Round::reads).any(|look| look.word == word && look.act.changes());
+    // The reads that feed the branch with which it leaves.
+    for (count, token) in last.path[..best].iter().rev().enumerate() {
+        let block = token.block();
+        if count > 0 && block.is_some_and(|block| outlines.block(block).flow == Flow::Branches) {
+            break;
+        }
+        for look in last.reads.iter().filter(|look| Some(look.place.0) == block) {
+            if is_newer_than_run(look, &of.run, thread) && !is_of_work(look.word) {
+                return Some(look.word);
+            }
+        }
+    }
+    None
+}
+
+pub(super) fn is_newer(look: &Look, before: &Round, thread: usize) -> bool {
+    let mut before = before.reads().filter(|other| other.word == look.word).peekable();
+    look.seen.thread != thread
+        && look.seen.number > 0
+        && before.peek().is_some()
+        && before.all(|other| other.seen.number < look.seen.number)
+}
+
+/// Whether it saw a store of another thread that is newer than the last one which the run saw of this word.
+pub(super) fn is_newer_than_run(look: &Look, run: &VecDeque<Round>, thread: usize) -> bool {
+    if look.seen.number == 0 || look.seen.thread == thread {
+        return false;
+    }
+    let last = run.iter().rev().find_map(|round| round.reads().rev().find(|other| other.word == look.word));
+    last.is_some_and(|other| other.seen.number < look.seen.number)
 }

@@ -12,6 +12,7 @@
 //!
 //! The rules are those of `docs/waiting.md`.
 
+mod calls;
 mod changes;
 mod edges;
 mod flow;
@@ -20,6 +21,7 @@ mod history;
 mod log;
 mod loops;
 mod outlines;
+mod polling;
 mod queue_locks;
 mod rounds;
 mod updates;
@@ -35,18 +37,23 @@ use outlines::Outlines;
 use rounds::Rounds;
 use walk::Turns;
 
-/// What has to be changed in the frames of a record, `None` for one whose threads did not take turns.
+/// What has to be changed in the frames of a record of several threads. Where they did not take turns, nobody knows
+/// what came before what: all is kept, and what polls is counted, by thread.
 pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError> {
     // What threads saw of each other stands in records with values; nothing of them is left out.
     if record.threads() < 2 || record.info().options.values {
         return Ok(None);
     }
     let turns = Turns::of(record)?;
-    if turns.are_none() {
-        return Ok(None);
+    let outlines = Outlines::of(record.program(), &record.info().isa);
+    let mut rounds = Rounds::new(record, &outlines, turns.are_known());
+    if !turns.are_known() {
+        // What a thread reads, others may store to that come behind it.
+        turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
+        let mut rounds = rounds.again(record);
+        let frames = turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
+        return Ok(Some(Changes::that_keep(&rounds.finish().1.polled, frames)));
     }
-    let outlines = Outlines::of(record.program());
-    let mut rounds = Rounds::new(record, &outlines);
     let frames = turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
     let (words, found) = rounds.finish();
     Ok(Some(Edges::of(record, &words, found).finish(frames)))

@@ -2,6 +2,7 @@
 
 use super::flow::{self, Flow};
 use crate::code::{Program, SlotKind};
+use crate::info::ISA_AARCH64;
 
 /// Larger accesses are no looks at a word.
 const ACCESS_BYTES_MAX: u16 = 8;
@@ -34,7 +35,8 @@ pub(super) struct Outlines {
 }
 
 impl Outlines {
-    pub(super) fn of(program: &Program) -> Self {
+    pub(super) fn of(program: &Program, isa: &str) -> Self {
+        let flow_of = if isa == ISA_AARCH64 { flow::of_aarch64 } else { flow::of_block };
         let (mut blocks, mut accesses) = (Vec::with_capacity(program.blocks.len()), Vec::new());
         for block in &program.blocks {
             let first_access = accesses.len() as u32;
@@ -53,7 +55,7 @@ impl Outlines {
                 instructions: block.instruction_count() as u32,
                 first_access,
                 accesses: accesses.len() as u32 - first_access,
-                flow: flow::of_block(block),
+                flow: flow_of(block),
             });
         }
         Self { blocks, accesses }

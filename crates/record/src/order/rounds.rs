@@ -4,15 +4,16 @@
 //! A round is quiet if it leaves shared memory as it found it, gives back the locks that it takes, and makes only calls
 //! that yield, sleep or look at a clock.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::calls;
 use super::flow::Flow;
-use super::found::{Found, Provisional, Run, Waited};
-use super::history::{Act, History, Look, Mark, Memory, ROUND_STEPS_MAX, Summary, Token, Version};
+use super::found::{Found, Provisional, Run};
+use super::history::{Act, History, Mark, Memory, Place, ROUND_STEPS_MAX, Token, Version};
 use super::log::Kind;
-use super::loops::{Loop, Loops, Round};
+use super::loops::{Loops, Round, exit_word, is_newer, is_newer_than_run};
 use super::outlines::{Access, Outlines};
+use super::polling;
 use super::queue_locks::Queues;
 use super::updates::{compares, update_of};
 use super::walk::What;
@@ -23,7 +24,8 @@ use crate::reader::Record;
 
 /// Of a run, so many rounds' paths are compared with.
 const PATHS: usize = 8;
-const LONG_ROUND: u64 = 100;
+/// The step behind all: what is not over there ends with the record.
+const END: u64 = u64::MAX - 1;
 
 #[derive(Default)]
 struct OfThread {
@@ -48,21 +50,13 @@ pub(super) struct Rounds<'a> {
     queues: Queues,
     /// Whether there is a second thread.
     has_begun: bool,
-}
-
-/// A system call that a waiting thread may make: by its number on x86-64.
-pub(super) fn is_quiet_call(number: u64) -> bool {
-    const SCHED_YIELD: u64 = 24;
-    const NANOSLEEP: u64 = 35;
-    const GETTIMEOFDAY: u64 = 96;
-    const FUTEX: u64 = 202;
-    const CLOCK_GETTIME: u64 = 228;
-    const CLOCK_NANOSLEEP: u64 = 230;
-    matches!(number, SCHED_YIELD | NANOSLEEP | GETTIMEOFDAY | FUTEX | CLOCK_GETTIME | CLOCK_NANOSLEEP)
+    /// Whether it is known what came before what.
+    is_ordered: bool,
+    is_quiet_call: fn(u64) -> bool,
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(record: &'a Record, outlines: &'a Outlines) -> Self {
+    pub(super) fn new(record: &'a Record, outlines: &'a Outlines, is_ordered: bool) -> Self {
         Self {
             program: record.program(),
             outlines,
@@ -71,7 +65,14 @@ impl<'a> Rounds<'a> {
             found: Found::new(record.threads()),
             queues: Queues::new(record.threads()),
             has_begun: false,
+            is_ordered,
+            is_quiet_call: calls::quiet_ones_of(&record.info().isa),
         }
+    }
+
+    /// From the beginning, when it is known which words threads store to.
+    pub(super) fn again(self, record: &'a Record) -> Self {
+        Self { words: self.words, ..Self::new(record, self.outlines, self.is_ordered) }
     }
 
     #[inline]
@@ -103,6 +104,10 @@ impl<'a> Rounds<'a> {
                 state.stack = word_of(stack_low)..word_of(stack_high);
                 is_loud = true;
             }
+            Event::ThreadCreate { .. } => {
+                self.has_begun |= !self.is_ordered;
+                is_loud = true;
+            }
             Event::Turn { .. } | Event::Polling { .. } => return,
             Event::MutexLock { object, .. } | Event::SpinLock { object, .. } | Event::WriteLock { object, .. } => {
                 takes_lock = 1;
@@ -115,10 +120,13 @@ impl<'a> Rounds<'a> {
             }
             Event::AttemptFailed { .. } | Event::ConditionWait { .. } => {}
             Event::FutexWait { object, .. } => self.found.sleeps.push((thread, step, word_of(object))),
-            Event::SystemCall { number, .. } => is_loud = !is_quiet_call(number),
+            Event::SystemCall { number, .. } => is_loud = !(self.is_quiet_call)(number),
             Event::FutexWake { .. } => is_loud = true,
             Event::Signal { .. } => {
+                (0..state.loops.len()).rev().for_each(|at| self.keep_unjudged(thread, at, false));
+                let state = &mut self.threads[thread];
                 state.loops.clear();
+                state.looks_from = state.history.counts().passed;
                 return;
             }
             _ => is_loud = true,
@@ -129,10 +137,10 @@ impl<'a> Rounds<'a> {
         let token = Token::of_event(event.name());
         let is_time = state.history.pass_event(step, token, is_loud, takes_lock);
         state.digest(token.digest());
-        if is_loud || matches!(event, Event::FutexWait { .. }) {
+        if is_loud || !matches!(event, Event::SystemCall { .. }) {
             state.looks_from = state.history.counts().passed;
         }
-        if is_time {
+        if is_time && self.is_ordered {
             self.sum_up_what_is_forgotten(thread);
         }
     }
@@ -155,13 +163,19 @@ impl<'a> Rounds<'a> {
             let is_private = match access.kind {
                 SlotKind::Load => {
                     let state = self.words.state(word);
-                    state.is_untouched() || state.is_own(thread)
+                    let is_private = state.is_untouched() || state.is_own(thread);
+                    if is_private {
+                        self.threads[thread].read_private(word);
+                    }
+                    is_private
                 }
                 SlotKind::Store => self.words.store(thread, step, word),
                 _ => false,
             };
             if access.is_large {
                 self.touch_all(thread, id, *access, word);
+            } else if !is_private && !self.is_ordered {
+                self.touch_without_order(thread, *access, word);
             } else if !is_private {
                 self.touch(thread, step, id, *access, slots);
             }
@@ -172,7 +186,7 @@ impl<'a> Rounds<'a> {
             Flow::Returns => history.give_back(),
             _ => {}
         }
-        if is_time {
+        if is_time && self.is_ordered {
             self.sum_up_what_is_forgotten(thread);
         }
     }
@@ -185,6 +199,22 @@ impl<'a> Rounds<'a> {
             if !state.is_untouched() && !state.is_own(thread) {
                 self.words.share(thread, word);
             }
+        }
+    }
+
+    /// Nobody knows what it saw, nor on all machines whether it changes anything.
+    fn touch_without_order(&mut self, thread: usize, access: Access, word: u64) {
+        let number = self.words.share(thread, word);
+        let (is_alone, _) = self.words.meet(thread, number);
+        if is_alone {
+            return;
+        }
+        let (state, reads) = (&mut self.threads[thread], access.kind == SlotKind::Load);
+        state.digest(word << 20 ^ u64::from(!reads) << 60);
+        if reads {
+            state.history.look_at_others();
+        } else {
+            state.history.change(Act::Stores);
         }
     }
 
@@ -203,6 +233,7 @@ impl<'a> Rounds<'a> {
             _ => (Kind::Store, None),
         };
         let changes = update.map_or(kind == Kind::Store, |(old, new)| old != new);
+        let is_others = kind != Kind::Store && (seen.number == 0 || seen.thread != thread);
         let is_news = kind != Kind::Store && self.words.is_news(thread, number);
         if let Some((other, step)) = other {
             self.queues.updated(other, step, word, Version::default());
@@ -211,11 +242,14 @@ impl<'a> Rounds<'a> {
         if !is_alone {
             let seen = if is_news { seen.number } else { 0 };
             state.digest(word << 20 ^ u64::from(kind == Kind::Store) << 60 ^ seen);
+            if is_others {
+                state.history.look_at_others();
+            }
         }
         if is_news {
             state.news = state.history.counts().passed;
             if kind == Kind::Read {
-                self.look(thread, step, word);
+                self.look(thread, step, place, word);
             }
         }
         if kind == Kind::Update {
@@ -260,13 +294,15 @@ impl<'a> Rounds<'a> {
     }
 
     /// The thread sees a newer store at the word that it has perhaps waited for.
-    fn look(&mut self, thread: usize, step: u64, word: u64) {
+    fn look(&mut self, thread: usize, step: u64, place: Place, word: u64) {
         let state = &self.threads[thread];
         let number = state.history.counts().passed - 1;
         let memory = self.memory(thread);
-        let from = state.history.first_look(memory, word, number, state.looks_from);
-        if let Some(from) = from.filter(|from| *from < step) {
-            self.found.waited.push(Waited { thread, word, from, to: step });
+        let first = state.history.first_look(memory, word, number, state.looks_from);
+        if let Some(first) = first.filter(|first| first.from < step) {
+            let run = Run { from: first.from, to: step, block: place.0 };
+            let changed = not_yet_shared(&self.words, &state.stack, first.changed);
+            self.found.add(Provisional { thread, run, looks: vec![(word, place)], changed });
             self.threads[thread].looks_from = number;
         }
     }
@@ -313,7 +349,8 @@ impl<'a> Rounds<'a> {
             let looks_from = state.looks_from;
             let of = state.loops.enter();
             (of.depth, of.head, of.head_block, of.end) = (depth, head, id, end);
-            (of.begun, of.looks_from, of.digest, of.last_digest, of.has_waited) = (begun, looks_from, 0, None, false);
+            (of.begun, of.looks_from, of.has_waited) = (begun, looks_from, false);
+            (of.digest, of.last_digest, of.reads_digest) = (0, None, 0);
             let at = state.loops.len() - 1;
             if begun.step < step {
                 self.end_round(thread, at, step);
@@ -337,17 +374,23 @@ impl<'a> Rounds<'a> {
         let from = std::mem::replace(&mut of.begun, end);
         let looks_from = std::mem::replace(&mut of.looks_from, state.looks_from);
         let digest = std::mem::take(&mut of.digest);
+        let reads_digest = std::mem::take(&mut of.reads_digest);
+        let reads_the_same = std::mem::replace(&mut of.last_reads_digest, reads_digest) == reads_digest;
         if of.last_digest.replace(digest) == Some(digest)
             && !of.has_waited
             && let Some(last) = of.run.back_mut()
         {
             last.to = step;
             of.run_length += 1;
+            if reads_the_same && history.is_unseen_since(&from.counts) && !is_no_round(history, &from, step) {
+                let instructions = end.counts.instructions - from.counts.instructions;
+                of.poll(instructions, history.has_looked_at_others(&from.counts));
+            }
             return;
         }
         let has_waited = std::mem::take(&mut of.has_waited);
         if is_no_round(history, &from, step) {
-            of.forget_run();
+            self.keep_unjudged(thread, at, false);
             return;
         }
         if has_waited || !history.is_quiet_since(memory, &from.counts) {
@@ -376,11 +419,35 @@ impl<'a> Rounds<'a> {
         let state = &self.threads[thread];
         let at = state.loops.len() - 1;
         let of = &state.loops[at];
-        if of.run_length > 0 && !is_no_round(&state.history, &of.begun, step + 1) {
-            let from = of.begun;
-            self.judge(thread, at, &from);
+        if of.run_length > 0 {
+            if is_no_round(&state.history, &of.begun, step + 1) {
+                self.keep_unjudged(thread, at, step == END);
+            } else {
+                let from = of.begun;
+                self.judge(thread, at, &from);
+            }
         }
         self.threads[thread].loops.leave();
+    }
+
+    /// The run is over, with what is no round. It may have waited if others have stored since to what it read, or if
+    /// the record ends with it.
+    fn keep_unjudged(&mut self, thread: usize, at: usize, is_at_end: bool) {
+        let memory = Memory { thread, program: self.program, outlines: self.outlines, words: &self.words };
+        let state = &mut self.threads[thread];
+        let (history, of) = (&state.history, &mut state.loops[at]);
+        if self.is_ordered {
+            of.settle_polled(history, memory);
+        }
+        if of.polled > 0
+            && let Some(last) = of.run.back_mut()
+        {
+            let is_known = self.is_ordered
+                && !is_at_end
+                && !last.sum_up(history, memory).reads.iter().any(|look| memory.is_newer(look));
+            polling::add(&mut self.found.polled[thread], of.polled(is_known));
+        }
+        of.forget_run();
     }
 
     /// Whether the run before the last round, which has begun at `from` and is over, was waiting.
@@ -391,12 +458,14 @@ impl<'a> Rounds<'a> {
         if of.run.is_empty() {
             return;
         }
-        let mut has_waited = false;
+        let (mut has_waited, mut sees_newer) = (false, !self.is_ordered);
         if state.news > from.counts.passed {
             let last = history.summary(memory, &from.counts, history.counts());
             for round in &mut of.run {
                 round.sum_up(history, memory);
             }
+            of.settle_polled(history, memory);
+            sees_newer = last.reads.iter().any(|look| is_newer_than_run(look, &of.run, thread));
             if let Some(word) = exit_word(self.outlines, thread, of, &last) {
                 has_waited = true;
                 of.look_back(history, memory);
@@ -405,22 +474,23 @@ impl<'a> Rounds<'a> {
                 let looks = looks.chain(last.reads.iter().filter(|look| look.word == word));
                 let looks = looks.filter(|look| !self.words.state(look.word).is_own(thread));
                 let run = Run { from: of.run_from.step, to, block: of.head_block };
-                let stack = &state.stack;
+                let looks: Vec<_> = looks.map(|look| (look.word, look.place)).collect();
                 let changed = of.run.iter().filter_map(|round| round.summary.as_ref()).flat_map(|round| &round.changed);
-                let changed = changed.filter(|word| !stack.contains(word) && !self.words.is_shared(**word));
-                let found = Provisional {
-                    thread,
-                    run,
-                    looks: looks.map(|look| (look.word, look.place)).collect(),
-                    changed: changed.copied().collect(),
-                };
-                let looked = of.looked.iter().flatten().filter(|(of, _)| *of == word);
-                let waited = looked.map(|&(word, from)| Waited { thread, word, from, to: run.from });
-                self.found.waited.extend(waited);
-                self.found.add(found);
+                let changed = not_yet_shared(&self.words, &state.stack, changed.copied().collect());
+                let first = of.looked.take().into_iter().flatten().find(|first| first.word == word);
+                if let Some(first) = first {
+                    let looks = looks.iter().filter(|(of, _)| *of == word).copied().collect();
+                    let changed = not_yet_shared(&self.words, &state.stack, first.changed);
+                    let run = Run { from: first.from, to: run.from, ..run };
+                    self.found.add(Provisional { thread, run, looks, changed });
+                }
+                self.found.add(Provisional { thread, run, looks, changed });
             }
         }
-        self.threads[thread].loops[at].forget_run();
+        if of.polled > 0 && !has_waited {
+            polling::add(&mut self.found.polled[thread], of.polled(!sees_newer));
+        }
+        of.forget_run();
         if has_waited {
             self.threads[thread].loops[..at].iter_mut().for_each(|outer| outer.has_waited = true);
         }
@@ -446,7 +516,7 @@ impl<'a> Rounds<'a> {
     pub(super) fn finish(mut self) -> (Words, Found) {
         for thread in 0..self.threads.len() {
             while !self.threads[thread].loops.is_empty() {
-                self.leave(thread, u64::MAX - 1);
+                self.leave(thread, END);
             }
         }
         self.words.finish();
@@ -456,57 +526,26 @@ impl<'a> Rounds<'a> {
     }
 }
 
+/// Which of the words that a thread has changed might turn out to be shared, apart from its stack.
+fn not_yet_shared(words: &Words, stack: &Range<u64>, mut changed: Vec<u64>) -> Vec<u64> {
+    changed.retain(|word| !stack.contains(word) && !words.is_shared(*word));
+    changed
+}
+
 /// Whether it is too long for one.
 fn is_no_round(history: &History, from: &Mark, to: u64) -> bool {
     to - from.step > ROUND_STEPS_MAX || history.has_forgotten(&from.counts)
 }
 
-/// The word whose new value ended the run.
-fn exit_word(outlines: &Outlines, thread: usize, of: &Loop, last: &Summary) -> Option<u64> {
-    let common = |round: &Round| round.path().iter().zip(&last.path).take_while(|(own, other)| own == other).count();
-    let best = of.run.iter().map(common).max()?;
-    if best == 0 {
-        return None;
-    }
-    if of.fresh * 2 > of.run_length && of.run_length >= 3 {
-        let instructions = of.run.iter().map(Round::instructions).sum::<u64>() / of.run.len() as u64;
-        if instructions > LONG_ROUND {
-            return None;
-        }
-    }
-    // The reads that feed the branch with which it leaves.
-    for (count, token) in last.path[..best].iter().rev().enumerate() {
-        let block = token.block();
-        if count > 0 && block.is_some_and(|block| outlines.block(block).flow == Flow::Branches) {
-            break;
-        }
-        for look in last.reads.iter().filter(|look| Some(look.place.0) == block) {
-            if is_newer_than_run(look, &of.run, thread) {
-                return Some(look.word);
-            }
-        }
-    }
-    None
-}
-
-fn is_newer(look: &Look, before: &Round, thread: usize) -> bool {
-    let mut before = before.reads().filter(|other| other.word == look.word).peekable();
-    look.seen.thread != thread
-        && look.seen.number > 0
-        && before.peek().is_some()
-        && before.all(|other| other.seen.number < look.seen.number)
-}
-
-/// Whether it saw a store of another thread that is newer than the last one which the run saw of this word.
-fn is_newer_than_run(look: &Look, run: &VecDeque<Round>, thread: usize) -> bool {
-    if look.seen.number == 0 || look.seen.thread == thread {
-        return false;
-    }
-    let last = run.iter().rev().find_map(|round| round.reads().rev().find(|other| other.word == look.word));
-    last.is_some_and(|other| other.seen.number < look.seen.number)
-}
-
 impl OfThread {
+    /// Of a word that no other thread has stored to yet.
+    #[inline]
+    fn read_private(&mut self, word: u64) {
+        if let Some(of) = self.loops.last_mut() {
+            of.reads_digest = (of.reads_digest.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
     /// Of the round of the innermost loop; of those around it nobody knows what comes of that.
     #[inline]
     fn digest(&mut self, what: u64) {

@@ -200,3 +200,69 @@ fn changes_of_steps_that_a_frame_does_not_have_are_refused() {
         assert!(changes.apply(record.program(), &mut frame).is_err(), "{payload:?}");
     }
 }
+
+fn polling(events: &[Event]) -> Vec<(u64, u64)> {
+    let polling = |event: &Event| match *event {
+        Event::Polling { instructions, by_count } => Some((instructions, by_count)),
+        _ => None,
+    };
+    events.iter().filter_map(polling).collect()
+}
+
+/// Of ten rounds of two instructions: that the loop is one shows when the first is over, the second has none to repeat,
+/// and the last one leaves.
+const REPEATED: u64 = 2 * 7;
+
+#[test]
+fn rounds_that_read_anothers_word_again_up_to_a_count_are_told_apart_from_polling() {
+    let mut turns = Turns::new();
+    turns.start(SECOND);
+    turns.turn(FIRST);
+    turns.execute(FIRST, turns.stores, &[WORD], 1);
+    turns.turn(SECOND);
+    turns.execute(SECOND, turns.polls, &[WORD], 10);
+    turns.execute(SECOND, turns.works, &[], 1);
+    let (steps, events) = turns.seen(SECOND);
+    assert_eq!(polling(&events), [(0, REPEATED)]);
+    assert_eq!(steps.iter().filter(|&&step| step != 0).count(), 11);
+}
+
+#[test]
+fn rounds_with_which_the_record_ends_have_polled() {
+    let mut turns = Turns::new();
+    turns.start(SECOND);
+    turns.execute(SECOND, turns.polls, &[WORD], 10);
+    turns.turn(FIRST);
+    turns.execute(FIRST, turns.stores, &[WORD + 64], 1);
+    turns.execute(FIRST, turns.stores, &[WORD], 1);
+    assert_eq!(polling(&turns.seen(SECOND).1), [(REPEATED, 0)]);
+}
+
+#[test]
+fn rounds_that_were_left_out_have_not_polled() {
+    let turns = polled(|turns| turns.execute(FIRST, turns.stores, &[WORD], 1));
+    assert_eq!(polling(&turns.seen(SECOND).1), []);
+}
+
+#[test]
+fn without_turns_all_rounds_that_read_a_shared_word_again_have_polled() {
+    let mut turns = Turns::new();
+    let (clock, thread) = (turns.writer.tick(), SECOND);
+    turns.writer.event(FIRST, &Event::ThreadCreate { clock, thread }).expect("an event");
+    turns.start(SECOND);
+    turns.execute(SECOND, turns.polls, &[WORD], 10);
+    turns.execute(SECOND, turns.works, &[], 1);
+    turns.execute(FIRST, turns.stores, &[WORD], 1);
+    let record = turns.record();
+    assert!(!record.has_turns().expect("events"));
+    let (steps, events) = seen(&record, SECOND);
+    assert_eq!(polling(&events), [(REPEATED, 0)]);
+    assert_eq!(steps.iter().filter(|&&step| step != 0).count(), 11);
+}
+
+#[test]
+fn a_loop_that_waited_is_told_with_the_store_that_ended_it() {
+    let [waited] = &crate::waiting_loops(&waiting()).expect("loops")[..] else { panic!("there is one") };
+    assert_eq!((waited.address, waited.waits, waited.rounds, waited.instructions), (0x1000, 1, 5, 10));
+    assert_eq!(waited.ended_by.iter().collect::<Vec<_>>(), [(&0x2000, &1)]);
+}

@@ -75,9 +75,8 @@ pub(super) fn uses_result(block: &Block, slot: u16) -> bool {
     }
     let behind = block.instructions().skip(usize::from(block.slots[usize::from(slot)].instruction) + 1);
     let mut behind = behind.map(|(_, bytes)| without_prefixes(bytes)).skip_while(|code| keeps_flags(code));
-    let reads_flags = |code: &[u8]| {
-        matches!(code, [0x70..=0x7f, ..] | [0x0f, 0x40..=0x4f | 0x80..=0x8f | 0x90..=0x9f, ..])
-    };
+    let reads_flags =
+        |code: &[u8]| matches!(code, [0x70..=0x7f, ..] | [0x0f, 0x40..=0x4f | 0x80..=0x8f | 0x90..=0x9f, ..]);
     behind.next().is_some_and(reads_flags)
 }
 

@@ -23,7 +23,9 @@ const FRAMES_AHEAD: usize = 2;
 
 /// Who has which turn, in order. A turn ends where the thread's next one begins.
 pub(super) struct Turns {
+    /// All threads, one after the other, where there were no turns.
     threads: Vec<ThreadId>,
+    are_known: bool,
     /// Thread and number of all frames, about in the order in which the turns come to them.
     frames: Vec<(ThreadId, usize)>,
 }
@@ -50,13 +52,21 @@ impl Turns {
             turn = frame.events.iter().rev().find_map(begun).unwrap_or(if number == 0 { first } else { turn });
             Ok(())
         })?;
-        frames.sort_unstable();
-        let threads = if has_turns { turns.into_values().collect() } else { Vec::new() };
-        Ok(Self { threads, frames: frames.into_iter().map(|(_, thread, number)| (thread, number)).collect() })
+        let threads = if has_turns {
+            frames.sort_unstable();
+            turns.into_values().collect()
+        } else {
+            (0..record.threads() as u32).map(ThreadId).collect()
+        };
+        Ok(Self {
+            threads,
+            are_known: has_turns,
+            frames: frames.into_iter().map(|(_, thread, number)| (thread, number)).collect(),
+        })
     }
 
-    pub(super) fn are_none(&self) -> bool {
-        self.threads.is_empty()
+    pub(super) fn are_known(&self) -> bool {
+        self.are_known
     }
 
     /// Hands everything to `visit`, with its thread and its number among the thread's blocks and events. Gives the
@@ -73,7 +83,9 @@ impl Turns {
             scope.spawn(move || self.unpack(record, &unpacked, &reused));
             let mut frames = Frames { coming, counts: self.counts(record), early: FxHashMap::default(), used };
             let shapes = record.program().shapes();
-            self.threads.iter().try_for_each(|thread| cursors[thread.0 as usize].run(shapes, &mut frames, &mut visit))
+            self.threads
+                .iter()
+                .try_for_each(|thread| cursors[thread.0 as usize].run(shapes, &mut frames, self.are_known, &mut visit))
         })?;
         let frames = |cursor: Cursor| {
             let mut frames = cursor.frames;
@@ -163,11 +175,13 @@ impl Cursor {
         }
     }
 
-    /// The next turn: from the event with which it begins to the one with which the next does.
+    /// The next turn: from the event with which it begins to the one with which the next does. All of the thread where
+    /// there are none.
     fn run(
         &mut self,
         shapes: &[Shape],
         frames: &mut Frames,
+        takes_turns: bool,
         visit: &mut impl FnMut(usize, u64, What<'_>),
     ) -> Result<(), RecordError> {
         let mut is_begun = false;
@@ -184,7 +198,7 @@ impl Cursor {
             let id = self.frame.steps[self.step];
             if id == 0 {
                 let event = &self.frame.events[self.event];
-                if begins_turn(event) {
+                if takes_turns && begins_turn(event) {
                     if is_begun {
                         return Ok(());
                     }

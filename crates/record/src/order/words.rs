@@ -180,8 +180,17 @@ impl Words {
         self.state(word).shared().is_some_and(|shared| self.shared[shared].alone.is_none())
     }
 
-    /// A thread touches a word that is logged: whether only it has ever done so. If that was so of another thread, it is
-    /// no longer: that thread, and when it last handed out a number there.
+    /// Whether another thread has stored to a word since what this one saw there.
+    pub(super) fn is_newer(&self, thread: usize, word: u64, seen: Version) -> bool {
+        let state = self.state(word);
+        match state.shared().map(|shared| self.shared[shared].version) {
+            Some(now) => now.number > seen.number && now.thread != thread,
+            None => !state.is_untouched() && !state.is_own(thread),
+        }
+    }
+
+    /// A thread touches a word that is logged: whether only it has ever done so. If that was so of another thread, it
+    /// is no longer: that thread, and when it last handed out a number there.
     #[inline]
     pub(super) fn meet(&mut self, thread: usize, shared: usize) -> (bool, Option<(usize, u64)>) {
         let alone = &mut self.shared[shared].alone;
@@ -245,8 +254,8 @@ impl Words {
         }
     }
 
-    /// Forgets what threads have done to words that only they touch, but for these last changes, or up to twice as many:
-    /// what is left begins, like the whole, with an update of the value that the first one found.
+    /// Forgets what threads have done to words that only they touch, but for these last changes, or up to twice as
+    /// many: what is left begins, like the whole, with an update of the value that the first one found.
     #[cold]
     fn forget(&mut self, kept: usize) {
         let mut of_words: FxHashMap<u64, Vec<usize>> = FxHashMap::default();

@@ -270,7 +270,7 @@ mod tests {
             Event::SystemCall { number: 1, result: 0 },
             Event::Roi { begin: true },
             Event::Interrupted { instructions: 1 },
-            Event::Polling { instructions: 1 },
+            Event::Polling { instructions: 1, by_count: 0 },
             Event::Signal { number: 1 },
             Event::Fork { child: 1 },
             Event::KernelWrite { address: 64, bytes },

@@ -206,7 +206,7 @@ impl Thread {
         match self.event() {
             Event::CallBegin => self.is_in_call = true,
             Event::CallEnd => self.is_in_call = false,
-            &Event::Polling { instructions } => self.polling += instructions,
+            &Event::Polling { instructions, .. } => self.polling += instructions,
             event => self.has_passed_call |= !self.is_in_call && event.replaces_call(),
         }
         self.next_event += 1;

@@ -44,6 +44,8 @@ pub(super) struct Process {
     pub regions: Regions,
     /// Waits that were ended because nothing else could go on.
     pub forced_waits: u64,
+    /// Whether the record is one sequence.
+    is_ordered: bool,
 }
 
 impl Process {
@@ -57,6 +59,8 @@ impl Process {
         for (thread, &limit) in threads.iter_mut().zip(&workload.limits) {
             thread.limit = limit;
         }
+        // It has been read before, for its memory map.
+        let is_ordered = workload.record.threads() < 2 || workload.record.has_turns().unwrap_or(true);
         Process {
             blocks: workload.blocks,
             persist: workload.persist,
@@ -73,6 +77,7 @@ impl Process {
             write_order: None,
             regions: Regions::new(has_regions),
             forced_waits: 0,
+            is_ordered,
         }
     }
 
@@ -169,6 +174,11 @@ impl Host {
     /// Instructions in loops that read the same addresses again and again but were not recognised as waits.
     pub fn polling_instructions(&self) -> u64 {
         self.process.threads.iter().map(|thread| thread.polling).sum()
+    }
+
+    /// Whether threads polled, and nothing says what they waited for.
+    pub fn spins_without_order(&self) -> bool {
+        !self.process.is_ordered && self.polling_instructions() > 0
     }
 
     /// The memory that has run out, if the program touches more of it than the machine has.

@@ -82,7 +82,14 @@ impl RecordedOrder {
 /// may have a later place in the clock than the wait that it ended.
 fn begins_at_once(event: &Event) -> bool {
     use Event as E;
-    matches!(event, E::SemaphoreWait { .. } | E::FutexWait { .. } | E::ThreadJoin { .. } | E::BarrierWait { .. } | E::Consume { .. })
+    matches!(
+        event,
+        E::SemaphoreWait { .. }
+            | E::FutexWait { .. }
+            | E::ThreadJoin { .. }
+            | E::BarrierWait { .. }
+            | E::Consume { .. }
+    )
 }
 
 /// The place of an event in the order: that of synchronisation in the process clock.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use fencepost_record::{Clock, Event};
+use fencepost_record::{Clock, Event, ThreadId};
 use fencepost_sim::core::persist::PersistMode;
 use fencepost_sim::replay::simulation::{Options, Progress, Simulation};
 use fencepost_sim::results::run_entry;
@@ -331,6 +331,41 @@ fn a_run_with_a_forced_wait_is_not_reliable_and_says_why() {
     let reasons = entry["unreliable_because"].as_array().expect("it is a list");
     assert_eq!(reasons.len(), 1);
     assert!(reasons[0].as_str().expect("it is a text").starts_with("1 wait was ended because nothing else"));
+}
+
+/// A run of `threads` threads of 20 stores each, of which `polling` polled.
+fn polling_run(polling: u64, threads: usize) -> Json {
+    let mut builder = ProgramBuilder::new();
+    for thread in 0..threads as u32 {
+        let clock = builder.tick();
+        if thread > 0 {
+            builder.event(0, &Event::ThreadCreate { clock, thread: ThreadId(thread) });
+        }
+        let start = Event::ThreadStart { clock: builder.tick(), kernel_tid: 0, stack_low: 0, stack_high: 0 };
+        builder.event(thread, &start);
+        for _ in 0..20 {
+            builder.one(thread, Instruction::Store, VOLATILE + 4096 * u64::from(thread));
+        }
+    }
+    builder.event(0, &Event::Polling { instructions: polling, by_count: 20 });
+    entry_of(builder, Scheme::Nopb)
+}
+
+#[test]
+fn a_run_is_not_reliable_with_polling_in_more_than_5_percent_of_its_instructions() {
+    let few = polling_run(1, 1);
+    assert_eq!((&few["reliable"], &few["polling_share"]), (&json!(true), &json!(0.05)));
+    let many = polling_run(2, 1);
+    assert_eq!((&many["reliable"], &many["polling_share"]), (&json!(false), &json!(0.1)));
+    assert!(many["unreliable_because"][0].as_str().expect("it is a text").starts_with("10.0% of the instructions"));
+}
+
+#[test]
+fn a_run_of_several_threads_that_polled_and_took_no_turns_is_not_reliable() {
+    let run = polling_run(1, 2);
+    assert_eq!(run["reliable"], json!(false));
+    assert!(run["unreliable_because"][0].as_str().expect("it is a text").contains("recorded without turns"));
+    assert_eq!(polling_run(0, 2)["reliable"], json!(true));
 }
 
 #[test]

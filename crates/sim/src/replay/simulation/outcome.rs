@@ -70,7 +70,8 @@ pub struct Outcome {
     pub forced_waits: u64,
     /// Why the figures are not those of the program that was recorded; empty if they are.
     pub unreliable_because: Vec<String>,
-    /// Instructions in rounds that only read the same addresses again, without being recognised as waiting.
+    /// Instructions in rounds that only read the same words again, which other threads store to, without being
+    /// recognised as waiting.
     pub polling_instructions: u64,
     /// What else a reader of the figures has to know.
     pub warnings: Vec<String>,
@@ -91,6 +92,8 @@ impl Simulation {
             Ended::Complete
         };
         let forced_waits = self.system.hosts().map(Host::forced_waits).sum();
+        let polling_instructions = self.system.hosts().map(Host::polling_instructions).sum();
+        let spins = self.system.hosts().any(Host::spins_without_order);
         let mut warnings = self.warnings();
         if ended == Ended::Complete {
             warnings.extend(self.limits_beyond_the_end());
@@ -107,8 +110,8 @@ impl Simulation {
             wants_persists: self.system.hosts().any(Host::reaches_pm)
                 && (self.options.persist != PersistMode::Program || flushes(&stats) > 0),
             forced_waits,
-            polling_instructions: self.system.hosts().map(Host::polling_instructions).sum(),
-            unreliable_because: unreliable_because(forced_waits),
+            polling_instructions,
+            unreliable_because: unreliable_because(forced_waits, polling_instructions, self.instructions(), spins),
             warnings,
             stats,
         })
@@ -147,15 +150,33 @@ fn flushes(stats: &StatsNode) -> u64 {
     of_hosts.filter(|(name, _)| name.starts_with("core")).map(|(_, core)| core.counter("flushes")).sum()
 }
 
-/// Why a replay with so many forced waits is not of the program that was recorded; empty if it is.
-fn unreliable_because(forced_waits: u64) -> Vec<String> {
-    let waits = match forced_waits {
-        0 => return Vec::new(),
-        1 => "1 wait was".to_owned(),
-        more => format!("{more} waits were"),
-    };
-    let why = "ended because nothing else could go on: wake-ups are missing from the record, or come in another order";
-    vec![format!("{waits} {why}")]
+/// With more polling among its instructions, a run is not that of the program.
+const POLLING_SHARE_MAX: f64 = 0.05;
+
+/// Why a replay is not of the program that was recorded; empty if it is.
+fn unreliable_because(forced_waits: u64, polling: u64, instructions: u64, spins_without_order: bool) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if forced_waits > 0 {
+        let waits = if forced_waits == 1 { "1 wait was".to_owned() } else { format!("{forced_waits} waits were") };
+        let why =
+            "ended because nothing else could go on: wake-ups are missing from the record, or come in another order";
+        reasons.push(format!("{waits} {why}"));
+    }
+    let share = polling as f64 / instructions.max(1) as f64;
+    if spins_without_order {
+        reasons.push(format!(
+            "threads poll in {:.1}% of the instructions, and were recorded without turns: nothing says what they wait \
+             for (polling_share)",
+            100.0 * share
+        ));
+    } else if share > POLLING_SHARE_MAX {
+        reasons.push(format!(
+            "{:.1}% of the instructions are in loops that only read again what other threads store to, and are \
+             replayed as work (polling_share)",
+            100.0 * share
+        ));
+    }
+    reasons
 }
 
 /// A number with a comma between thousands.
@@ -167,4 +188,3 @@ fn grouped(number: u64) -> String {
         .chunks(3)
         .fold(first.to_owned(), |text, three| format!("{text},{}", String::from_utf8_lossy(three)))
 }
-
