@@ -119,9 +119,10 @@ pub(super) struct Summary {
     pub reads: Vec<Look>,
 }
 
+#[derive(Default)]
 pub(super) struct History {
     /// The last ones, each at its number modulo [`KEPT`].
-    passed: Box<[Passed]>,
+    passed: Vec<Passed>,
     looks: VecDeque<Look>,
     counts: Counts,
     depth: usize,
@@ -129,19 +130,6 @@ pub(super) struct History {
     /// there.
     last: Vec<u64>,
     depth_known: usize,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        Self {
-            passed: vec![Passed::default(); KEPT as usize].into(),
-            looks: VecDeque::new(),
-            counts: Counts::default(),
-            depth: 0,
-            last: Vec::new(),
-            depth_known: 0,
-        }
-    }
 }
 
 impl History {
@@ -185,7 +173,11 @@ impl History {
         let last = self.last.last_mut().map_or(0, |last| std::mem::replace(last, passed + 1));
         let before = if last == 0 { passed } else { last - 1 } as u32;
         let (instructions, looks, loud, locks) = (instructions as u32, looks as u32, loud as u16, locks as i16);
-        self.passed[(passed % KEPT) as usize] = Passed { step, token, before, instructions, looks, loud, locks };
+        let passed_now = Passed { step, token, before, instructions, looks, loud, locks };
+        match self.passed.get_mut((passed % KEPT) as usize) {
+            Some(place) => *place = passed_now,
+            None => self.passed.push(passed_now),
+        }
         self.counts.passed += 1;
     }
 
