@@ -29,6 +29,7 @@ mod walk;
 pub(super) use changes::{Changes, FrameChanges};
 
 use super::error::RecordError;
+use super::info::ISA_X86_64;
 use super::reader::Record;
 use edges::Edges;
 use outlines::Outlines;
@@ -44,6 +45,10 @@ pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError
         return Ok(None);
     }
     let turns = Turns::of(record)?;
+    // Recorders of x86-64 programs have turns.
+    if !turns.are_known() && record.info().isa == ISA_X86_64 {
+        return Ok(None);
+    }
     let outlines = Outlines::of(record.program(), &record.info().isa);
     let mut sharing = Sharing::new(record.program(), record.threads(), !turns.are_known());
     turns.walk(record, |thread, _, what| sharing.take_in(thread, what))?;
