@@ -79,7 +79,7 @@ CORE_SOURCES = $(shell find $(filter-out crates/channel,$(wildcard crates/*)) -n
 # Maturin builds what is compiled.
 $(STAMPS)/core: $(CORE_SOURCES) .venv/stamps/python
 	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet --no-index --no-deps --no-build-isolation --editable .
-	@touch $@
+	@mkdir -p $(@D) && touch $@
 
 RECORDER_SOURCES = $(shell find recorder crates/record/src -type f) setup/order
 
@@ -119,7 +119,7 @@ PROFILED := $(STAMPS)/profile-$(shell rustc -vV 2>/dev/null | cksum | cut -d ' '
 $(PROFILED): Cargo.lock setup/profile setup/train.py
 	@echo "fast: the simulator with counters, to optimise it by them"
 	@MAKEFLAGS= setup/profile
-	@touch $@
+	@mkdir -p $(@D) && touch $@
 
 fast: setup workloads measure $(PROFILED)
 	@echo "fast: the simulator, optimised as a whole"

@@ -453,6 +453,16 @@ def test_reasons_of_misses_are_plain_text_on_a_terminal():
     assert max(map(len, shown.splitlines())) <= 80
 
 
+def test_schedules_are_records_of_their_own(tmp_path, fencepost):
+    fencepost(
+        "record", "--schedules", "2", "--seed", "7", "-o", "t.fencepost", "--", "true", check=True
+    )
+    assert sorted(path.name for path in tmp_path.glob("*.fencepost")) == [
+        "t.2.fencepost",
+        "t.fencepost",
+    ]
+
+
 def test_a_quiet_recording_throws_away_what_the_program_prints_and_nothing_else(
     fencepost, tmp_path
 ):

@@ -56,3 +56,13 @@ def test_two_records_are_equal_and_waiting_is_no_work(
     assert run.forced_waits == 0
     assert run.time is not None
     assert 1 - TIME <= run.time <= 1 + TIME
+
+
+def test_other_orders_of_a_program_are_drawn(programs: dict[Case, Path], tmp_path: Path) -> None:
+    case = next(case for case in HELD if case.name.startswith("lock_pthread"))
+    records = [tmp_path / f"{name}.fencepost" for name in ("first", "second", "again")]
+    for record_of, schedule in zip(records, (1, 2, 2), strict=True):
+        record(case, programs[case], record_of, Processors.TWO, ("--schedule", str(schedule)))
+    first, second, again = (path.read_bytes() for path in records)
+    assert first != second
+    assert second == again

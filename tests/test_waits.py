@@ -80,7 +80,7 @@ NOT_WAITING = {
     "mutex_lock",
     "mutex_unlock",
     "polling",
-    "spin_release",  # a store has its place where others poll, whether they wait there or not
+    "supply",  # what a program prints may go to a pipe
     "thread_create",
     "thread_exit",
     "thread_join",

@@ -5,6 +5,7 @@
 #include "drreg.h"
 
 #include "baton.h"
+#include "block_plan.h"
 #include "threads.h"
 
 #include <stddef.h>
@@ -101,17 +102,13 @@ static void insert_look(void *drcontext, instrlist_t *block, instr_t *where, app
 static dr_emit_flags_t on_block(void *drcontext, void *tag, instrlist_t *block, bool for_trace,
                                 bool translating) {
   (void)tag, (void)for_trace, (void)translating;
-  instr_t *instr = instrlist_first_app(block), *next;
+  instr_t *instr = instrlist_first_app(block);
   for (instr = instr == NULL ? NULL : instr_get_next_app(instr); instr != NULL;
        instr = instr_get_next_app(instr)) {
     if (baton_checks_is_atomic(instr) || is_pause(instr))
       break;
   }
-  for (; instr != NULL; instr = next) {
-    next = instr_get_next(instr);
-    instrlist_remove(block, instr);
-    instr_destroy(drcontext, instr);
-  }
+  block_plan_cut(drcontext, block, instr);
   return DR_EMIT_DEFAULT;
 }
 

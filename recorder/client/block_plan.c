@@ -301,6 +301,15 @@ static void add_instruction(void *drcontext, struct draft *draft, instr_t *instr
   draft->block.instructions++;
 }
 
+void block_plan_cut(void *drcontext, instrlist_t *block, instr_t *from) {
+  while (from != NULL) {
+    instr_t *next = instr_get_next(from);
+    instrlist_remove(block, from);
+    instr_destroy(drcontext, from);
+    from = next;
+  }
+}
+
 struct block_plan *block_plan_create(void *drcontext, instrlist_t *ilist) {
   struct draft *draft = &the_draft;
   dr_mutex_lock(draft_lock);

@@ -48,4 +48,7 @@ void block_plans_after_fork(void);
 struct block_plan *block_plan_create(void *drcontext, instrlist_t *block);
 void block_plan_free(void *drcontext, struct block_plan *plan);
 
+/* Ends a block before this instruction, NULL for none; the next one begins there. */
+void block_plan_cut(void *drcontext, instrlist_t *block, instr_t *from);
+
 #endif

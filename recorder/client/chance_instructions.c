@@ -6,6 +6,7 @@
 #include "drmgr.h"
 
 #include "baton.h"
+#include "block_plan.h"
 #include "random_bytes.h"
 #include "recording.h"
 #include "threads.h"
@@ -64,7 +65,7 @@ static void put_result(int opcode, reg_id_t reg) {
 static dr_emit_flags_t on_block(void *drcontext, void *tag, instrlist_t *block, bool for_trace,
                                 bool translating) {
   (void)tag, (void)for_trace, (void)translating;
-  instr_t *instr = instrlist_first_app(block), *next;
+  instr_t *instr = instrlist_first_app(block);
   if (instr == NULL)
     return DR_EMIT_DEFAULT;
   if (depends_on_chance(instr_get_opcode(instr))) {
@@ -73,11 +74,7 @@ static dr_emit_flags_t on_block(void *drcontext, void *tag, instrlist_t *block, 
     while (instr != NULL && !depends_on_chance(instr_get_opcode(instr)))
       instr = instr_get_next_app(instr);
   }
-  for (; instr != NULL; instr = next) {
-    next = instr_get_next(instr);
-    instrlist_remove(block, instr);
-    instr_destroy(drcontext, instr);
-  }
+  block_plan_cut(drcontext, block, instr);
   return DR_EMIT_DEFAULT;
 }
 

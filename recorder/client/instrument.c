@@ -283,11 +283,8 @@ static dr_emit_flags_t on_block(void *drcontext, void *tag, instrlist_t *block, 
   instr_t *instr = instrlist_first_app(block);
   while (instr != NULL && !value_calls_end_block_behind(instr))
     instr = instr_get_next_app(instr);
-  while (instr != NULL && instr_get_next(instr) != NULL) {
-    instr_t *next = instr_get_next(instr);
-    instrlist_remove(block, next);
-    instr_destroy(drcontext, next);
-  }
+  if (instr != NULL)
+    block_plan_cut(drcontext, block, instr_get_next(instr));
   return DR_EMIT_DEFAULT;
 }
 

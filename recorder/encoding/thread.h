@@ -97,7 +97,7 @@ struct thread {
   struct call call;                                     /* the outermost */
   struct suspended_call suspended[SUSPENDED_CALLS_MAX]; /* one per signal handler that runs */
   uint32_t suspended_count;
-  uint64_t *path;   /* room for the inside of a call; NULL before the first */
+  uint64_t *path; /* room for the inside of a call; NULL before the first */
   uint64_t stack_low, stack_high;
   uint64_t pointer; /* the C library's thread pointer; 0 before it was needed */
 

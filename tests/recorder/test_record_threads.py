@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 import pytest
 from recorder_programs import Recorder
@@ -259,8 +258,7 @@ REST = (pytest.mark.slow, pytest.mark.exhaustive)
 def test_threads_are_stopped_in_our_code_too(
     recorder: Recorder, options: tuple[str, ...], arguments: tuple[str, ...]
 ) -> None:
-    """Nothing is recorded twice or left out, whether the threads leave their code at a stop or go on
-    where they are."""
+    """Nothing is recorded twice or left out, whether threads leave their code or go on there."""
     program = recorder.compile("lingers", "-O1")
     run = recorder.record(program, *arguments, options=options)
     assert (run.returncode, run.stderr) == (0, "")

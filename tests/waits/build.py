@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -58,11 +59,13 @@ def built(cases: Iterable[Case]) -> dict[Case, Path]:
     FOLDER.mkdir(parents=True, exist_ok=True)
     rules = FOLDER / "build.ninja"
     text = _RULES + "".join(map(_statements, every_case((*PROGRAMS, *WORKING))))
-    if not rules.exists() or rules.read_text() != text:
-        rules.write_text(text)
     names = ["busy", *(f"{case.name}/program" for case in cases)]
     ninja = ["ninja", "-C", str(FOLDER), *names]
-    finished = subprocess.run(ninja, check=False, capture_output=True, text=True, timeout=600)
+    with (FOLDER / "lock").open("w") as lock:  # several processes run the tests
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not rules.exists() or rules.read_text() != text:
+            rules.write_text(text)
+        finished = subprocess.run(ninja, check=False, capture_output=True, text=True, timeout=600)
     assert finished.returncode == 0, finished.stdout
     return {case: FOLDER / case.name / "program" for case in cases}
 

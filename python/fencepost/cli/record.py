@@ -68,7 +68,7 @@ def record(
         bool,
         typer.Option(
             "--real-time",
-            help="Leave clocks and sleeps as they are, for a server whose clients are not recorded.",
+            help="Leave clocks and sleeps as they are, for servers with other clients.",
         ),
     ] = False,
     quiet: Annotated[

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A lock as runtimes have it: free, taken, or taken with threads that may sleep for it, in one word.
+// A lock as runtimes have it: free, taken, or taken with threads that may sleep for it, in one
+// word.
 #include <linux/futex.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>

@@ -10,7 +10,9 @@ enum { ITERATIONS = 4 * THREADS };
 static _Alignas(LINE_BYTES) atomic_uint next;
 static pthread_barrier_t barrier;
 
-__attribute__((constructor)) static void begin(void) { pthread_barrier_init(&barrier, NULL, THREADS); }
+__attribute__((constructor)) static void begin(void) {
+  pthread_barrier_init(&barrier, NULL, THREADS);
+}
 
 static void run(unsigned thread) {
   for (unsigned round = 0; round < ROUNDS; round++) {

@@ -350,10 +350,10 @@ impl Walk<'_> {
                     if address() != 0 {
                         self.store(thread, instruction, address(), micro_op.size.into(), value, is_non_temporal);
                     }
-                    if let Operation::Atomic(fence) = operation {
-                        if fence.awaits() == Awaited::Completion {
-                            self.act(thread, Act::Fence { operation }, instruction);
-                        }
+                    if let Operation::Atomic(fence) = operation
+                        && fence.awaits() == Awaited::Completion
+                    {
+                        self.act(thread, Act::Fence { operation }, instruction);
                     }
                 }
             }

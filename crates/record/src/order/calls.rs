@@ -7,7 +7,7 @@ pub(super) fn quiet_ones_of(isa: &str) -> fn(u64) -> bool {
     if isa == ISA_AARCH64 { is_quiet_on_aarch64 } else { is_quiet_on_x86_64 }
 }
 
-pub(super) fn is_quiet_on_x86_64(number: u64) -> bool {
+fn is_quiet_on_x86_64(number: u64) -> bool {
     const SCHED_YIELD: u64 = 24;
     const NANOSLEEP: u64 = 35;
     const GETTIMEOFDAY: u64 = 96;

@@ -191,9 +191,9 @@ fn changed_words<'a>(looks: impl Iterator<Item = &'a Look>) -> Vec<u64> {
 
 pub(super) struct History {
     /// The last ones, each at its number modulo [`KEPT`].
-    passed: Box<[Passed]>,
+    passed: Vec<Passed>,
     /// Of the blocks among them, each at its number modulo [`KEPT_SLOTS`].
-    slots: Box<[u64]>,
+    slots: Vec<u64>,
     counts: Counts,
     depth: usize,
     /// By depth, from `depth_known` on, the number of the last one, and one more; 0 for none. What has returned is not
@@ -205,8 +205,8 @@ pub(super) struct History {
 impl Default for History {
     fn default() -> Self {
         Self {
-            passed: vec![Passed::default(); KEPT as usize].into(),
-            slots: vec![0; KEPT_SLOTS as usize].into(),
+            passed: Vec::new(),
+            slots: Vec::new(),
             counts: Counts::default(),
             depth: DEPTH_FIRST,
             last: Vec::new(),
@@ -238,15 +238,21 @@ impl History {
         self.pass(step, Token::of_block(id));
         self.counts.instructions += u64::from(instructions);
         let at = (self.counts.slots % KEPT_SLOTS) as usize;
-        if let Some(kept) = self.slots.get_mut(at..at + slots.len()) {
-            kept.iter_mut().zip(slots).for_each(|(kept, slot)| *kept = *slot);
-        } else {
-            for (at, slot) in (at..).zip(slots) {
-                self.slots[at % KEPT_SLOTS as usize] = *slot;
-            }
+        match self.slots.get_mut(at..at + slots.len()) {
+            Some(kept) => kept.copy_from_slice(slots),
+            None => self.keep_slots(at, slots),
         }
         self.counts.slots += slots.len() as u64;
         self.counts.passed.is_multiple_of(SUMMED_UP_EVERY)
+    }
+
+    /// There is only as much room as the thread has had slots, or they begin anew.
+    fn keep_slots(&mut self, at: usize, slots: &[u64]) {
+        let needed = (at + slots.len()).next_power_of_two().min(KEPT_SLOTS as usize);
+        self.slots.resize(needed.max(self.slots.len()), 0);
+        for (at, slot) in (at..).zip(slots) {
+            self.slots[at % KEPT_SLOTS as usize] = *slot;
+        }
     }
 
     pub(super) fn pass_event(&mut self, step: u64, token: Token, is_loud: bool, takes_lock: i32) -> bool {
@@ -264,7 +270,7 @@ impl History {
         }
         let last = self.last.last_mut().map_or(0, |last| std::mem::replace(last, passed + 1));
         let before = if last == 0 || passed + 1 - last > KEPT { 0 } else { (passed + 1 - last) as u16 };
-        self.passed[(passed % KEPT) as usize] = Passed {
+        let passed_now = Passed {
             step,
             token,
             instructions: instructions as u32,
@@ -276,6 +282,10 @@ impl History {
             updates: updates as u16,
             others: others as u16,
         };
+        match self.passed.get_mut((passed % KEPT) as usize) {
+            Some(place) => *place = passed_now,
+            None => self.passed.push(passed_now),
+        }
         self.counts.passed += 1;
     }
 

@@ -21,10 +21,15 @@ struct Turns {
 
 impl Turns {
     fn new() -> Self {
-        let mut writer = Writer::new(Vec::new(), &Info::default(), WriterOptions::default()).expect("a writer");
         // cmp [rdi], eax; jne back: a loop of one block.
-        let polls = BlockBuilder::at(0x1000).instruction(&[0x39, 0x07], &[(SlotKind::Load, 4)]);
-        let polls = writer.add_block(polls.instruction(&[0x75, 0xfc], &[]).build()).expect("a block");
+        Self::of(Info::default(), &[0x39, 0x07], &[0x75, 0xfc])
+    }
+
+    /// `look` and `jump` are the loop's instructions.
+    fn of(info: Info, look: &[u8], jump: &[u8]) -> Self {
+        let mut writer = Writer::new(Vec::new(), &info, WriterOptions::default()).expect("a writer");
+        let polls = BlockBuilder::at(0x1000).instruction(look, &[(SlotKind::Load, 4)]);
+        let polls = writer.add_block(polls.instruction(jump, &[]).build()).expect("a block");
         let works = writer.add_block(BlockBuilder::at(0x1004).instruction(&[0x90], &[]).build()).expect("a block");
         let stores = BlockBuilder::at(0x2000).instruction(&[0x89, 0x07], &[(SlotKind::Store, 4)]);
         let stores = writer.add_block(stores.build()).expect("a block");
@@ -246,7 +251,9 @@ fn rounds_that_were_left_out_have_not_polled() {
 
 #[test]
 fn without_turns_all_rounds_that_read_a_shared_word_again_have_polled() {
-    let mut turns = Turns::new();
+    let info = Info { isa: crate::ISA_AARCH64.into(), ..Info::default() };
+    // ldr w1, [x0]; cbz w1, back.
+    let mut turns = Turns::of(info, &0xb940_0001_u32.to_le_bytes(), &0x34ff_ffe1_u32.to_le_bytes());
     let (clock, thread) = (turns.writer.tick(), SECOND);
     turns.writer.event(FIRST, &Event::ThreadCreate { clock, thread }).expect("an event");
     turns.start(SECOND);

@@ -188,6 +188,7 @@ impl Cursor {
         loop {
             if self.step == self.frame.steps.len() {
                 if !frames.take(self.thread, self.next_frame, &mut self.frame)? {
+                    _ = frames.used.send(std::mem::take(&mut self.frame));
                     return Ok(());
                 }
                 self.next_frame += 1;
