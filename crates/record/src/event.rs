@@ -198,19 +198,12 @@ pub enum Event {
         supply: Option<Clock>,
     },
     /// What follows comes behind the store to the word that thread `maker` makes at `wake`. Others may have the last
-    /// `lends` locks of the thread meanwhile. Like the next two, no recorder writes it: the reader puts it into frames.
+    /// `lends` locks of the thread meanwhile. Like the next one, no recorder writes it: the reader puts it into frames.
     SpinWait {
         clock: Clock,
         object: u64,
         wake: Clock,
         maker: ThreadId,
-        lends: u64,
-    },
-    /// The thread reads a word that others take as a lock, and does not take it: it goes on while no other one has it,
-    /// whatever it saw when it was recorded.
-    LockRead {
-        clock: Clock,
-        object: u64,
         lends: u64,
     },
     /// The block that follows stores to a word at which threads wait. `lock` is the word that stands for the lock that
@@ -367,7 +360,6 @@ impl Event {
             | E::Supply { clock, .. }
             | E::Consume { clock, .. }
             | E::SpinWait { clock, .. }
-            | E::LockRead { clock, .. }
             | E::SpinRelease { clock, .. }
             | E::Map { clock, .. }
             | E::Unmap { clock, .. }
@@ -424,7 +416,6 @@ impl Event {
             | E::BarrierWait { clock, .. }
             | E::FutexWake { clock, .. }
             | E::Supply { clock, .. }
-            | E::LockRead { clock, .. }
             | E::SpinRelease { clock, .. }
             | E::Map { clock, .. }
             | E::Unmap { clock, .. }
@@ -486,7 +477,7 @@ impl Event {
             Self::BarrierWait { .. } => "barrier_wait",
             Self::FutexWait { .. } => "futex_wait",
             Self::FutexWake { .. } => "futex_wake",
-            Self::SpinWait { .. } | Self::LockRead { .. } => "spin_wait",
+            Self::SpinWait { .. } => "spin_wait",
             Self::SpinRelease { .. } => "spin_release",
             Self::SystemCall { .. } => "system_call",
             Self::Map { .. } => "map",

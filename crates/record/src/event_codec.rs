@@ -166,12 +166,8 @@ impl EventFields<'_, '_> {
             43 => Event::Consume { clock: self.clock()?, object: self.number()?, supply: self.wake()? },
             39 => Event::Polling { instructions: self.number()?, by_count: self.number()? },
             40 => {
-                let (clock, object, wake) = (self.clock()?, self.number()?, self.wake()?);
-                let (maker, lends) = (self.thread()?, self.number()?);
-                match wake {
-                    Some(wake) => Event::SpinWait { clock, object, wake, maker, lends },
-                    None => Event::LockRead { clock, object, lends },
-                }
+                let (clock, object, wake) = (self.clock()?, self.number()?, Clock(self.number()?));
+                Event::SpinWait { clock, object, wake, maker: self.thread()?, lends: self.number()? }
             }
             36 => Event::CallBegin,
             37 => Event::CallEnd,
@@ -265,7 +261,6 @@ impl EventEncoder {
             E::SpinWait { clock, object, wake, maker, lends } => {
                 self.clocked(40, clock, [object, wake.0, maker.0.into(), lends]);
             }
-            E::LockRead { clock, object, lends } => self.clocked(40, clock, [object, 0, 0, lends]),
             E::SpinRelease { clock, object, kind, lock } => {
                 self.clocked(35, clock, [object]);
                 self.stream.push(kind as u8);

@@ -196,8 +196,7 @@ pub fn event(code: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
             Event::FutexWait { clock, object, wake, outcome }
         }
         20 => Event::FutexWake { clock, object, woken: c },
-        21 if c % 2 == 1 => Event::SpinWait { clock, object, wake: Clock(c), maker: thread, lends: d },
-        21 => Event::LockRead { clock, object, lends: d },
+        21 => Event::SpinWait { clock, object, wake: Clock(c), maker: thread, lends: d },
         22 => Event::SystemCall { number: a, result: b as i64 },
         23 => {
             use MappingKind::{Anonymous, Break, File, Special, Stack};

@@ -80,7 +80,7 @@ pub fn meaning(event: &Event) -> Meaning {
         Event::FutexWait { object, .. } | Event::FutexWake { object, .. } => synchronisation(Access::Read(object)),
         // What the program's own instructions do to the word follows in the record.
         Event::SpinRelease { kind, .. } if kind != SpinReleaseKind::TakesLock => Meaning::Release,
-        Event::SpinWait { .. } | Event::LockRead { .. } | Event::SpinRelease { .. } => synchronisation(Access::None),
+        Event::SpinWait { .. } | Event::SpinRelease { .. } => synchronisation(Access::None),
         Event::ThreadCreate { .. }
         | Event::ThreadExit { .. }
         | Event::ThreadJoin { .. }
@@ -147,15 +147,6 @@ impl Core {
                 Ok(Progress::Dispatched)
             }
             Meaning::Synchronisation { access } => {
-                if let Event::LockRead { clock, object, .. } = *env.thread.event()
-                    && !env.synchronisation.is_held_by_another(env.thread.id, object)
-                {
-                    if !env.persist.before_synchronisation(env.thread) {
-                        env.thread.clock = env.thread.clock.max(clock);
-                        env.thread.pass_event();
-                    }
-                    return Ok(Progress::Dispatched);
-                }
                 Ok(self.come_to_synchronisation(access, env))
             }
             Meaning::Region => {

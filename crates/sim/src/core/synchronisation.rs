@@ -25,8 +25,6 @@ pub struct Decision {
 enum Wait {
     /// For a lock; a reader or not.
     Lock { object: u64, reads: bool },
-    /// Until no other thread has a lock, without taking it.
-    Free { object: u64 },
     /// For a wake-up; then for a mutex, if it is a condition's.
     Wake { clock: Clock, object: u64, mutex: Option<u64> },
     /// For the other participants of a barrier.
@@ -44,13 +42,11 @@ struct Lock {
     depth: u32,
     readers: u32,
     queue: VecDeque<(ThreadId, bool)>,
-    /// Those that only wait until it is free.
-    watchers: Vec<ThreadId>,
 }
 
 impl Lock {
     fn is_free(&self) -> bool {
-        self.writer.is_none() && self.readers == 0 && self.queue.is_empty() && self.watchers.is_empty()
+        self.writer.is_none() && self.readers == 0 && self.queue.is_empty()
     }
 }
 
@@ -183,24 +179,6 @@ impl Synchronisation {
         self.untangle(thread, decision)
     }
 
-    /// Whether another thread than this one has the lock.
-    pub fn is_held_by_another(&self, thread: ThreadId, lock: u64) -> bool {
-        self.locks.get(&lock).and_then(|lock| lock.writer).is_some_and(|writer| writer != thread)
-    }
-
-    /// `thread` reads the word of a lock that it does not take, and goes on when no other one has it. In the meantime
-    /// others may have the last `lends` locks that it got.
-    pub fn wait_until_free(&mut self, thread: ThreadId, clock: Clock, lock: u64, lends: u64) -> Decision {
-        if !self.is_held_by_another(thread, lock) {
-            return Decision { proceeds: true, woken: Vec::new() };
-        }
-        let mut decision = Decision::default();
-        self.lend_last(thread, lends, &mut decision);
-        self.lock(lock).watchers.push(thread);
-        self.block(thread, clock, Wait::Free { object: lock });
-        self.untangle(thread, decision)
-    }
-
     /// Gives back the last locks that `thread` got while it waits; it gets all of them again before it goes on.
     fn lend_last(&mut self, thread: ThreadId, count: u64, decision: &mut Decision) {
         let held = self.held.get(&thread).map_or(0, Vec::len);
@@ -249,12 +227,12 @@ impl Synchronisation {
         for _ in 0..self.waits.len() {
             let (_, wait) = self.waits.get(&waiting)?;
             let (next, lock) = match *wait {
-                Wait::Lock { object, .. } | Wait::Free { object } => (self.locks.get(&object)?.writer?, Some(object)),
+                Wait::Lock { object, .. } => (self.locks.get(&object)?.writer?, Some(object)),
                 Wait::Word { maker, .. } => (maker, None),
                 Wait::Join { thread } => (thread, None),
                 Wait::Wake { .. } | Wait::Barrier { .. } => return None,
             };
-            let waits_at_word = |(_, wait): &(Clock, Wait)| matches!(wait, Wait::Word { .. } | Wait::Free { .. });
+            let waits_at_word = |(_, wait): &(Clock, Wait)| matches!(wait, Wait::Word { .. });
             if let Some(lock) = lock
                 && self.waits.get(&next).is_some_and(waits_at_word)
             {
@@ -314,7 +292,6 @@ impl Synchronisation {
         let (waited, wait) = self.waits.remove(&thread)?;
         match wait {
             Wait::Lock { object, .. } => self.lock(object).queue.retain(|(waiting, _)| *waiting != thread),
-            Wait::Free { object } => self.lock(object).watchers.retain(|waiting| *waiting != thread),
             Wait::Wake { clock, .. } | Wait::Word { store: clock, .. } => {
                 if let Some(waiting) = self.awaited.get_mut(&clock) {
                     waiting.retain(|waiting| *waiting != thread);
@@ -352,7 +329,6 @@ impl Synchronisation {
                     };
                     format!("thread {thread} waits {how} for the lock {object:#x}: {holder} it")
                 }
-                Wait::Free { object } => format!("thread {thread} waits until the lock {object:#x} is free"),
                 Wait::Wake { clock, object, .. } => {
                     format!("thread {thread} waits at {object:#x} for the wake-up at clock {}", clock.0)
                 }
@@ -409,7 +385,6 @@ impl Synchronisation {
         } else {
             lock.readers = lock.readers.saturating_sub(1);
         }
-        let watchers = if lock.writer.is_none() { std::mem::take(&mut lock.watchers) } else { Vec::new() };
         let mut granted = Vec::new();
         while let Some(&(thread, reads)) = lock.queue.front() {
             let fits = lock.writer.is_none() && (reads || lock.readers == 0);
@@ -427,12 +402,6 @@ impl Synchronisation {
         }
         if lock.is_free() {
             self.locks.remove(&object);
-        }
-        for thread in watchers {
-            let clock = self.waits.remove(&thread).map(|(clock, _)| clock).unwrap_or_default();
-            if self.regain(thread, clock) {
-                decision.woken.push(thread);
-            }
         }
         // The thread that had it before goes on when it has all of its locks again.
         for thread in granted {

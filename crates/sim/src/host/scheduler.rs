@@ -234,7 +234,7 @@ impl Host {
                 }
                 self.synchronise(thread, &event, now, context)
             }
-            Event::SpinWait { .. } | Event::LockRead { .. } | Event::SpinRelease { .. } => {
+            Event::SpinWait { .. } | Event::SpinRelease { .. } => {
                 self.wait_at_word(thread, &event, now, context)
             }
             Event::Order { thread: of, writes: count } => self.wait_for_writes(thread, Writes { of, count }),
@@ -300,7 +300,7 @@ impl Host {
         self.wake_all(&decision.woken, cycle, context);
     }
 
-    /// Handles a thread that waits at a word: for a store of another thread, until a lock is free, or to get it. Says
+    /// Handles a thread that waits at a word: for a store of another thread, or to get a lock. Says
     /// whether it goes on at once.
     fn wait_at_word(&mut self, thread: usize, event: &Event, now: u64, context: &mut Context<'_>) -> bool {
         let (id, synchronisation) = (ThreadId(thread as u32), &mut self.process.synchronisation);
@@ -308,7 +308,6 @@ impl Host {
             Event::SpinWait { clock, object, wake, maker, lends } => {
                 synchronisation.wait_for_word(id, clock, object, (wake, maker), lends)
             }
-            Event::LockRead { clock, object, lends } => synchronisation.wait_until_free(id, clock, object, lends),
             Event::SpinRelease { clock, lock, .. } => synchronisation.take_word(id, clock, lock),
             _ => unreachable!("no other event waits at a word"),
         };

@@ -26,20 +26,6 @@ fn a_lock_goes_to_waiters_in_the_order_they_came() {
 }
 
 #[test]
-fn who_only_reads_a_lock_waits_while_another_has_it_and_lends_its_own_meanwhile() {
-    let mut threads = Synchronisation::default();
-    let wait = |threads: &mut Synchronisation| threads.wait_until_free(A, Clock(3), M, 1);
-    assert!(wait(&mut threads).proceeds);
-    assert!(threads.apply(A, &lock(1)).proceeds && wait(&mut threads).proceeds, "its own lock does not hold it");
-    threads.apply(A, &unlock(2));
-    assert!(threads.take_word(A, Clock(1), 7).proceeds && threads.apply(B, &lock(2)).proceeds);
-    assert!(!threads.take_word(C, Clock(3), 7).proceeds);
-    assert_eq!(wait(&mut threads), Decision { proceeds: false, woken: vec![C] });
-    assert!(threads.apply(B, &unlock(4)).woken.is_empty(), "C has what A had");
-    assert_eq!(threads.stored(C, Clock(5), Some(7)).woken, [A]);
-}
-
-#[test]
 fn readers_share_and_a_writer_waits_for_all_of_them() {
     let mut threads = Synchronisation::default();
     let read = |clock| Event::ReadLock { clock: Clock(clock), object: M };
@@ -151,21 +137,6 @@ fn only_as_many_locks_are_lent_as_a_round_gives_back_the_last_first() {
     assert!(threads.stored(B, S, None).woken.is_empty(), "C has what A is to have again");
     assert_eq!(threads.stored(C, Clock(10), Some(8)).woken, [A]);
     assert!(!threads.take_word(C, Clock(11), 8).proceeds, "it is A's again");
-}
-
-#[test]
-fn a_kept_lock_goes_to_the_thread_that_needs_it_before_it_frees_the_one_that_is_read() {
-    let mut threads = Synchronisation::default();
-    assert!(threads.take_word(B, Clock(1), READ).proceeds);
-    assert!(threads.apply(A, &lock(1)).proceeds && threads.take_word(A, Clock(2), 7).proceeds);
-    assert!(!threads.wait_until_free(A, Clock(3), READ, 0).proceeds);
-    assert!(!threads.take_word(C, Clock(2), 7).proceeds);
-    let lent = threads.apply(B, &lock(2));
-    assert_eq!(lent, Decision { proceeds: true, woken: vec![C] }, "and what A got later, as it is not there yet");
-    assert!(threads.stored(B, S, Some(READ)).woken.is_empty());
-    assert!(threads.apply(B, &unlock(10)).woken.is_empty());
-    assert_eq!(threads.stored(C, Clock(11), Some(7)).woken, [A]);
-    assert!(!threads.apply(B, &lock(12)).proceeds, "A has both again");
 }
 
 #[test]

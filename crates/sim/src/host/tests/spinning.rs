@@ -245,31 +245,3 @@ fn h312_a_word_that_is_a_lock_goes_to_whoever_comes_first() {
     assert!(first < 2000 && second > 4000, "{first} {second}");
     assert_eq!(bench.host().forced_waits(), 0);
 }
-
-/// Thread 0 reads its line when it has looked at the lock, which thread 1 has from cycle `from` for 2000 cycles.
-fn reads_beside_a_holder(from: usize, look_at: usize) -> u64 {
-    let mut script = threads(1);
-    is_busy(&mut script, 1, from);
-    releases(&mut script, 1, SpinReleaseKind::TakesLock, WORD);
-    is_busy(&mut script, 1, 2000);
-    releases(&mut script, 1, SpinReleaseKind::GivesLock, WORD);
-    is_busy(&mut script, 0, look_at);
-    script.event(0, |clock| Event::LockRead { clock, object: WORD, lends: 0 });
-    reads(&mut script, 0, 0);
-    let mut bench = on_cores(2, script);
-    let read = bench.read_of(line(0));
-    assert_eq!(bench.host().forced_waits(), 0);
-    read
-}
-
-#[test]
-fn h314_who_reads_a_lock_s_word_waits_while_another_thread_has_it() {
-    let read = reads_beside_a_holder(100, 1000);
-    assert!((2100..3000).contains(&read), "{read}");
-}
-
-#[test]
-fn h315_who_reads_a_lock_s_word_passes_while_it_is_free() {
-    let read = reads_beside_a_holder(2000, 1000);
-    assert!((900..1500).contains(&read), "{read}");
-}
