@@ -36,7 +36,7 @@ static struct {
   volatile int leaving; /* one that ends is not gone; the kernel clears it */
 
   /* While all wait: who looks whether somebody can go on, and when that began. */
-  struct baton_member *watcher;
+  struct baton_member *lookout;
   uint64_t idle_clock, idle_since_ns;
 
   /* The holder that a waiting thread has found in the kernel. */
@@ -95,7 +95,7 @@ uint64_t baton_worked(uint64_t kernel_id) {
 
 static void give(struct baton_member *member) {
   baton.holder = member;
-  baton.watcher = NULL;
+  baton.lookout = NULL;
   if (member->state == BATON_WAITS) {
     member->clock = baton_queue_ready_at(member);
     member->end = BATON_TIMED_OUT;
@@ -135,9 +135,9 @@ static void begin_idling(uint64_t now) {
   baton.holder = NULL;
   baton.idle_clock = now;
   baton.idle_since_ns = real_ns();
-  baton.watcher = baton_queue_first_waiting(baton.first);
-  if (baton.watcher != NULL)
-    platform_wake(&baton.watcher->has_baton);
+  baton.lookout = baton_queue_first_waiting(baton.first);
+  if (baton.lookout != NULL)
+    platform_wake(&baton.lookout->has_baton);
 }
 
 /* With the lock. */
@@ -245,21 +245,21 @@ static void end_by_signal(struct baton_member *member) {
 }
 
 /* All wait: looks whether somebody can go on, at first again soon. How long to wait then, or 0. */
-#define WATCH_NS_MIN 50000ull
-#define WATCH_NS_MAX (SIGNAL_LOOK_MS * NS_PER_MS)
+#define LOOK_NS_MIN 50000ull
+#define LOOK_NS_MAX (SIGNAL_LOOK_MS * NS_PER_MS)
 
-static uint64_t watch(struct baton_member *member) {
+static uint64_t look_out(struct baton_member *member) {
   uint64_t wait_ns = 0;
   lock();
-  if (baton.holder == NULL && baton.watcher == member) {
+  if (baton.holder == NULL && baton.lookout == member) {
     uint64_t now = baton.idle_clock;
     uint64_t idle_ns = real_ns() - baton.idle_since_ns;
     uint64_t time = now + idle_ns * BATON_INSTRUCTIONS_PER_NS;
     struct baton_member *next = baton_queue_next_waiting(baton.first, idle_clock(), time);
     struct baton_member *first = baton_queue_first_timed(baton.first);
-    wait_ns = idle_ns / 4 < WATCH_NS_MIN ? WATCH_NS_MIN : idle_ns / 4;
-    if (wait_ns > WATCH_NS_MAX)
-      wait_ns = WATCH_NS_MAX;
+    wait_ns = idle_ns / 4 < LOOK_NS_MIN ? LOOK_NS_MIN : idle_ns / 4;
+    if (wait_ns > LOOK_NS_MAX)
+      wait_ns = LOOK_NS_MAX;
     if (first != NULL && first->until > time &&
         (first->until - time) / BATON_INSTRUCTIONS_PER_NS < wait_ns)
       wait_ns = (first->until - time) / BATON_INSTRUCTIONS_PER_NS + 1;
@@ -302,7 +302,7 @@ static void await_turn(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
   while (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0) {
     bool waits = member->state == BATON_WAITS, is_signalled;
-    uint64_t wait_ns = baton.watcher == member ? watch(member) : WATCH_NS_MAX;
+    uint64_t wait_ns = baton.lookout == member ? look_out(member) : LOOK_NS_MAX;
     if (wait_ns == 0)
       continue;
     if (wait_ns < NS_PER_MS) {
@@ -506,7 +506,7 @@ void baton_sent_signal(struct thread *thread, uint64_t kernel_id) {
     int looks = member->looks;
     for (int i = 0; i < SENT_LOOKS_MAX && member->looks == looks; i++) {
       platform_wake(&member->has_baton);
-      sleep_briefly(WATCH_NS_MIN);
+      sleep_briefly(LOOK_NS_MIN);
     }
   }
 }
@@ -575,7 +575,7 @@ void baton_continue_in_child(struct thread *thread) {
   baton.joined = 1;
   baton.made = 0;
   baton.leaving = 0;
-  baton.watcher = NULL;
+  baton.lookout = NULL;
   baton.worked_by_ended = 0;
   thread->member.next = NULL;
   thread->member.counted = thread->member.charged = 0;

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from .cases import PROGRAMS, WORKING, Case, every_case
+from .cases import FAR, PROGRAMS, WORKING, Case, every_case
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -40,6 +40,9 @@ build busy: link busy.o
 build work.o: c {HERE}/programs/work.c
   compiler = gcc
   options = -O1
+build work_far.o: c {HERE}/programs/work.c
+  compiler = gcc
+  options = -O1 -D_GNU_SOURCE -DFAR
 """
 
 
@@ -58,7 +61,7 @@ def built(cases: Iterable[Case]) -> dict[Case, Path]:
     cases = list(cases)
     FOLDER.mkdir(parents=True, exist_ok=True)
     rules = FOLDER / "build.ninja"
-    text = _RULES + "".join(map(_statements, every_case((*PROGRAMS, *WORKING))))
+    text = _RULES + "".join(map(_statements, every_case((*PROGRAMS, *FAR, *WORKING))))
     names = ["busy", *(f"{case.name}/program" for case in cases)]
     ninja = ["ninja", "-C", str(FOLDER), *names]
     with (FOLDER / "lock").open("w") as lock:  # several processes run the tests
@@ -78,7 +81,7 @@ def _statements(case: Case) -> str:
         options.append(f"-DWAIT={case.wait.upper()}")
     variables = f"  options = {' '.join(options)}\n"
     compilers = {".c": case.compiler, ".cpp": _CPLUSPLUS[case.compiler]}
-    statements, objects = "", ["work.o"]
+    statements, objects = "", ["work_far.o" if program in FAR else "work.o"]
     for source in map(Path, program.sources):
         objects.append(f"{case.name}/{source.stem}.o")
         statements += f"build {objects[-1]}: {source.suffix[1:]} {HERE / source}\n{variables}"

@@ -104,6 +104,29 @@ PROGRAMS = (
     *_workload("fft", "fft.c", "-m10", "-p4"),
 )
 
+# Whose critical path is known where one thread's memory is slower, whoever does what.
+_FAR = (
+    "barrier_*",
+    "countdown_condition",
+    "for_openmp",
+    "lock_*",
+    "ring*",
+    "rotating_flags",
+    "shared_index",
+    "token_socketpair",
+    "version*",
+    "wait_under_lock",
+)
+
+# Each thread's memory is a file of its own.
+FAR = tuple(
+    replace(
+        program, name=f"{program.name}_far", reference=None, options=(*program.options, "-DFAR")
+    )
+    for program in PROGRAMS
+    if any(fnmatch(program.name, name) for name in _FAR)
+)
+
 # They look like waiting, and are work.
 WORKING = tuple(
     _written(f"work_{name}", waits=())

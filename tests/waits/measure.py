@@ -44,6 +44,16 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """Replayed time over that of the critical path, where all threads' memory or one's is far."""
+
+    near: float
+    first_far: float
+    all_far: float
+    forced_waits: int
+
+
+@dataclass(frozen=True)
 class Persisted:
     """What inserted persists came to, on a machine with PM behind a switch."""
 
@@ -95,12 +105,27 @@ def record(
     return said
 
 
-def replay(path: Path) -> dict[str, Any]:
-    """Replays a record on eight cores; gives the run."""
-    machine = fp.Machine.load(HERE / "eight-cores.toml")
-    run = fp.compare(machine, path, schemes=["nopb"], pm=["file:none"], jobs=1).run("nopb")
+def replay(path: Path, name: str = "eight-cores", far: str = "none") -> dict[str, Any]:
+    """Replays a record on a machine of this folder, with these files far; gives the run."""
+    machine = fp.Machine.load(HERE / f"{name}.toml")
+    run = fp.compare(machine, path, schemes=["nopb"], pm=[f"file:{far}"], jobs=1).run("nopb")
     assert "error" not in run, run["error"]
     return run
+
+
+def elsewhere(path: Path) -> Elsewhere:
+    """Replays the record of a program with far memory on machines with it."""
+    runs = {far: replay(path, "far-node", far) for far in ("none", "*work0*", "*work[0-9]*")}
+    times = {far: [one["simulated_ns"] for one in run["regions"]] for far, run in runs.items()}
+    even, of_first = {far: t[2] / t[0] for far, t in times.items()}, times["*work0*"]
+    return Elsewhere(
+        near=even["none"],
+        first_far=of_first[2] / of_first[1],
+        all_far=even["*work[0-9]*"],
+        forced_waits=sum(
+            r["statistics"]["host0"]["threads"]["forced_waits"] for r in runs.values()
+        ),
+    )
 
 
 def measured(run: dict[str, Any]) -> Measured:
@@ -165,6 +190,11 @@ class Bench:
         """What the case came to under inserted persists, recorded anew on these processors."""
         with self._recorded(case, processors) as (path, _):
             return persist(path)
+
+    def elsewhere(self, case: Case) -> Elsewhere:
+        """What the case came to on machines with far memory."""
+        with self._recorded(case, Processors.TWO) as (path, _):
+            return elsewhere(path)
 
     def worked(self, case: Case) -> Worked:
         """What the record of a program without waiting has of its second thread."""

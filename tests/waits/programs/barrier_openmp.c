@@ -11,7 +11,7 @@ static void run(unsigned thread) {
   }
 }
 
-static unsigned critical_path(void) { return ROUNDS * LONG_WORK; }
+static struct path critical_path(void) { return path_rounds(rotating_work); }
 
 // Which thread of the runtime is which does not matter, but each has to have its own work.
 static void run_openmp(void) {

@@ -37,18 +37,24 @@ static void count_down(void) {
   pthread_mutex_unlock(&mutex);
 }
 
+static unsigned work_of(unsigned thread, unsigned round) {
+  if (thread == 0)
+    return SHORT_WORK / 10;
+  return round % (THREADS - 1) == thread - 1 ? LONG_WORK : SHORT_WORK;
+}
+
 static void run(unsigned thread) {
   for (unsigned round = 0; round < ROUNDS; round++) {
     if (thread == 0) {
       begin_round(round);
-      work(thread, SHORT_WORK / 10);
+      work(thread, work_of(thread, round));
       await_others();
     } else {
       await_round(round);
-      work(thread, round % (THREADS - 1) == thread - 1 ? LONG_WORK : SHORT_WORK);
+      work(thread, work_of(thread, round));
       count_down();
     }
   }
 }
 
-static unsigned critical_path(void) { return ROUNDS * LONG_WORK; }
+static struct path critical_path(void) { return path_rounds(work_of); }

@@ -50,4 +50,8 @@ static void run(unsigned thread) {
     wait_with_lock(thread);
 }
 
-static unsigned critical_path(void) { return ROUNDS * (2 * LONG_WORK + SHORT_WORK); }
+static struct path critical_path(void) {
+  struct path path = path_then((struct path){0}, 0, ROUNDS * LONG_WORK);
+  path = path_then(path, 1, ROUNDS * LONG_WORK);
+  return path_then(path, 2, ROUNDS * SHORT_WORK);
+}

@@ -42,4 +42,4 @@ static void run(unsigned thread) {
   }
 }
 
-static unsigned critical_path(void) { return THREADS * ROUNDS * LONG_WORK; }
+static struct path critical_path(void) { return path_in_turn((struct path){0}, ROUNDS * LONG_WORK); }

@@ -61,6 +61,9 @@ static void run(unsigned thread) {
   work(thread, OUTSIDE_WORK);
 }
 
-static unsigned critical_path(void) { return THREADS * ROUNDS * LONG_WORK + 2 * OUTSIDE_WORK; }
+static struct path critical_path(void) {
+  struct path path = path_in_turn((struct path){0}, ROUNDS * LONG_WORK);
+  return path_then(path, THREADS - 1, 2 * OUTSIDE_WORK);
+}
 
 #endif

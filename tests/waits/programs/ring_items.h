@@ -50,16 +50,16 @@ static void run(unsigned thread) {
 
 // An item is put when it is made and a place is free, and taken when it was put and the one before
 // it is done.
-static unsigned critical_path(void) {
-  unsigned put[ITEMS], taken[ITEMS], done = 0;
+static struct path critical_path(void) {
+  struct path put[ITEMS], taken[ITEMS], made = {0}, done = {0};
   for (unsigned item = 0; item < ITEMS; item++) {
-    put[item] = (item > 0 ? put[item - 1] : 0) + producing(item);
-    if (item >= PLACES && taken[item - PLACES] > put[item])
-      put[item] = taken[item - PLACES];
-    taken[item] = done > put[item] ? done : put[item];
-    done = taken[item] + consuming(item);
+    made = path_then(made, 0, producing(item));
+    put[item] = item < PLACES ? made : path_later(made, taken[item - PLACES]);
+    made = put[item];
+    taken[item] = path_later(put[item], done);
+    done = path_then(taken[item], 1, consuming(item));
   }
-  return done;
+  return path_later(done, made);
 }
 
 #endif

@@ -23,4 +23,16 @@ static void run(unsigned thread) {
   }
 }
 
-static unsigned critical_path(void) { return ROUNDS * LONG_WORK; }
+static struct path critical_path(void) {
+  struct path of[THREADS] = {0};
+  for (unsigned round = 0; round < ROUNDS; round++) {
+    for (unsigned thread = 0; thread < THREADS; thread++)
+      of[thread] = path_then(of[thread], thread, rotating_work(thread, round));
+    for (unsigned thread = 0; thread < THREADS; thread++)
+      of[thread] = path_later(of[thread], of[round % THREADS]);
+  }
+  struct path last = of[0];
+  for (unsigned thread = 1; thread < THREADS; thread++)
+    last = path_later(last, of[thread]);
+  return last;
+}

@@ -56,4 +56,4 @@ static void run(unsigned thread) {
   }
 }
 
-static unsigned critical_path(void) { return TASKS * LONG_WORK; }
+static struct path critical_path(void) { return path_then((struct path){0}, 0, TASKS * LONG_WORK); }

@@ -58,6 +58,8 @@ static void run(unsigned thread) {
     read_all(thread);
 }
 
-static unsigned critical_path(void) {
-  return ROUNDS * (LONG_WORK + OUTSIDE_WORK) - OUTSIDE_WORK + BETWEEN_WORK + LAST_WORK;
+static struct path critical_path(void) {
+  struct path changes = {0};
+  changes = path_then(changes, 0, ROUNDS * (LONG_WORK + OUTSIDE_WORK) - OUTSIDE_WORK);
+  return path_then(changes, 1, BETWEEN_WORK + LAST_WORK);
 }

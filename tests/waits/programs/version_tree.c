@@ -81,4 +81,4 @@ static void run(unsigned thread) {
   (void)seen;
 }
 
-static unsigned critical_path(void) { return ROUNDS * (LONG_WORK + CHANGING); }
+static struct path critical_path(void) { return path_apart(ROUNDS * (LONG_WORK + CHANGING)); }

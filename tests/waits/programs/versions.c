@@ -44,4 +44,4 @@ static void run(unsigned thread) {
   }
 }
 
-static unsigned critical_path(void) { return ROUNDS * LONG_WORK; }
+static struct path critical_path(void) { return path_apart(ROUNDS * LONG_WORK); }
