@@ -156,7 +156,7 @@ impl<'a> Edges<'a> {
         };
         for access in words.log.iter() {
             let clock = words.clock(access.number);
-            if clock > edges.clock {
+            if clock != edges.clock {
                 (edges.clock, edges.behind_clock) = (clock, 0);
             }
             edges.take_in(access, words.log.update(access));

@@ -16,7 +16,7 @@ use super::outlines::{Access, Outlines};
 use super::polling;
 use super::queue_locks::Queues;
 use super::updates::{compares, update_of};
-use super::walk::What;
+use super::walk::{What, begins_turn};
 use super::words::{WORD_BYTES, Words, word_of};
 use crate::code::{Program, SlotKind};
 use crate::event::Event;
@@ -85,7 +85,7 @@ impl<'a> Rounds<'a> {
 
     fn event(&mut self, thread: usize, step: u64, event: &Event) {
         if let Some(clock) = event.clock() {
-            self.words.tick(thread, step, clock);
+            self.words.tick(thread, step, clock, begins_turn(event));
         }
         let state = &mut self.threads[thread];
         let (mut is_loud, mut takes_lock) = (false, 0);
@@ -301,7 +301,7 @@ impl<'a> Rounds<'a> {
         let first = state.history.first_look(memory, word, number, state.looks_from);
         if let Some(first) = first.filter(|first| first.from < step) {
             let run = Run { from: first.from, to: step, block: place.0 };
-            let changed = not_yet_shared(&self.words, &state.stack, first.changed);
+            let changed = apart_from(&state.stack, first.changed);
             self.found.add(Provisional { thread, run, looks: vec![(word, place)], changed });
             self.threads[thread].looks_from = number;
         }
@@ -401,7 +401,8 @@ impl<'a> Rounds<'a> {
             (of.run_from, of.run_looks_from, of.looked) = (from, looks_from, None);
         }
         if of.run.len() == PATHS {
-            of.run.pop_front();
+            // The first one may have done more than the others: it may begin in the middle of a block.
+            of.run.remove(1);
         }
         of.run_length += 1;
         of.run.push_back(Round { from, end, to: step, summary: None });
@@ -475,12 +476,22 @@ impl<'a> Rounds<'a> {
                 let looks = looks.filter(|look| !self.words.state(look.word).is_own(thread));
                 let run = Run { from: of.run_from.step, to, block: of.head_block };
                 let looks: Vec<_> = looks.map(|look| (look.word, look.place)).collect();
-                let changed = of.run.iter().filter_map(|round| round.summary.as_ref()).flat_map(|round| &round.changed);
-                let changed = not_yet_shared(&self.words, &state.stack, changed.copied().collect());
+                let changed = |rounds: &mut dyn Iterator<Item = &Round>| -> Vec<u64> {
+                    let words = rounds.filter_map(|round| round.summary.as_ref()).flat_map(|round| &round.changed);
+                    apart_from(&state.stack, words.copied().collect())
+                };
+                // Where the first round began with work, the others may have waited.
+                let behind_first = of.run.front().map(|round| round.to).filter(|first_to| *first_to < to);
+                if let Some(from) = behind_first {
+                    let (run, looks, changed) =
+                        (Run { from, ..run }, looks.clone(), changed(&mut of.run.iter().skip(1)));
+                    self.found.add(Provisional { thread, run, looks, changed });
+                }
+                let changed = changed(&mut of.run.iter());
                 let first = of.looked.take().into_iter().flatten().find(|first| first.word == word);
                 if let Some(first) = first {
                     let looks = looks.iter().filter(|(of, _)| *of == word).copied().collect();
-                    let changed = not_yet_shared(&self.words, &state.stack, first.changed);
+                    let changed = apart_from(&state.stack, first.changed);
                     let run = Run { from: first.from, to: run.from, ..run };
                     self.found.add(Provisional { thread, run, looks, changed });
                 }
@@ -526,9 +537,9 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Which of the words that a thread has changed might turn out to be shared, apart from its stack.
-fn not_yet_shared(words: &Words, stack: &Range<u64>, mut changed: Vec<u64>) -> Vec<u64> {
-    changed.retain(|word| !stack.contains(word) && !words.is_shared(*word));
+/// The words that a thread has changed and that are not on its stack. Others may come to them, or have come since.
+fn apart_from(stack: &Range<u64>, mut changed: Vec<u64>) -> Vec<u64> {
+    changed.retain(|word| !stack.contains(word));
     changed
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Turns {
 }
 
 /// An event with which a turn begins.
-fn begins_turn(event: &Event) -> bool {
+pub(super) fn begins_turn(event: &Event) -> bool {
     matches!(event, Event::Turn { .. } | Event::ThreadStart { .. })
 }
 

@@ -294,9 +294,10 @@ impl Words {
         self.shared[shared].is_updated = true;
     }
 
-    /// The process clock goes on, while this thread has its turn.
-    pub(super) fn tick(&mut self, thread: usize, step: u64, clock: Clock) {
-        if self.moments.clocks.last().is_none_or(|last| clock > *last) {
+    /// The process clock goes on, while this thread has its turn, or a turn begins. What a thread waits for in the
+    /// kernel has the clock of when it is over, which turns of others come before.
+    pub(super) fn tick(&mut self, thread: usize, step: u64, clock: Clock, begins_turn: bool) {
+        if begins_turn || self.moments.clocks.last().is_none_or(|last| clock > *last) {
             self.moments.of_threads[thread].push((step, self.moments.clocks.len() as u32));
             self.moments.clocks.push(clock);
         }
