@@ -204,6 +204,7 @@ RUN = named(
             "warnings": TEXTS,
             "forced_waits": COUNT,
             "polling_share": MEASURED,
+            "assigned_share": MEASURED,
             "placement": list_of(
                 members(
                     {

@@ -257,6 +257,11 @@ pub enum Event {
         instructions: u64,
         by_count: u64,
     },
+    /// From here to where they end the thread takes iterations or tasks from a word that threads share: which ones is
+    /// the recording's. The reader puts it into frames.
+    HandedOut {
+        begin: bool,
+    },
     /// A thread's turn begins; its estimated clock, in instructions.
     Turn {
         clock: Clock,
@@ -371,6 +376,7 @@ impl Event {
             | E::Roi { .. }
             | E::Interrupted { .. }
             | E::Polling { .. }
+            | E::HandedOut { .. }
             | E::Signal { .. }
             | E::Fork { .. }
             | E::KernelWrite { .. }
@@ -427,6 +433,7 @@ impl Event {
             | E::Roi { .. }
             | E::Interrupted { .. }
             | E::Polling { .. }
+            | E::HandedOut { .. }
             | E::Signal { .. }
             | E::Fork { .. }
             | E::KernelWrite { .. }
@@ -486,6 +493,7 @@ impl Event {
             Self::Roi { .. } => "roi",
             Self::Interrupted { .. } => "interrupted",
             Self::Polling { .. } => "polling",
+            Self::HandedOut { .. } => "handed_out",
             Self::Turn { .. } => "turn",
             Self::Supply { .. } => "supply",
             Self::Consume { .. } => "consume",

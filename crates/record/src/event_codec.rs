@@ -164,6 +164,7 @@ impl EventFields<'_, '_> {
             41 => Event::Turn { clock: self.clock()?, estimate: self.number()? },
             42 => Event::Supply { clock: self.clock()?, object: self.number()? },
             43 => Event::Consume { clock: self.clock()?, object: self.number()?, supply: self.wake()? },
+            44 => Event::HandedOut { begin: self.choice(&BOOLEANS)? },
             39 => Event::Polling { instructions: self.number()?, by_count: self.number()? },
             40 => {
                 let (clock, object, wake) = (self.clock()?, self.number()?, Clock(self.number()?));
@@ -294,6 +295,7 @@ impl EventEncoder {
             Event::Consume { clock, object, supply } => {
                 self.clocked(43, *clock, [*object, supply.map_or(0, |supply| supply.0)]);
             }
+            Event::HandedOut { begin } => self.stream.extend([44, u8::from(*begin)]),
             Event::Polling { instructions, by_count } => self.plain(39, [*instructions, *by_count]),
             Event::Exec { clock, path } => {
                 self.begin(29, *clock);
@@ -344,7 +346,7 @@ mod tests {
 
     #[test]
     fn types_and_choices_that_do_not_exist_are_refused() {
-        for code in (0..=u8::MAX).filter(|code| !(1..=43).contains(code) || [21, 38].contains(code)) {
+        for code in (0..=u8::MAX).filter(|code| !(1..=44).contains(code) || [21, 38].contains(code)) {
             assert_eq!(decoded(&[code, 0, 0, 0, 0]), Err(Problem::UnknownEvent(code)));
         }
         let (no_roi, no_outcome, no_call) = ([26, 0], [19, 0, 1, 0, 4], [32, 0, 5, 0, 0]);

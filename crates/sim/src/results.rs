@@ -31,9 +31,9 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("reliable".into(), json!(outcome.unreliable_because.is_empty()));
     entry.insert("unreliable_because".into(), json!(outcome.unreliable_because));
     entry.insert("forced_waits".into(), json!(outcome.forced_waits));
-    let polling_share =
-        (outcome.instructions > 0).then(|| outcome.polling_instructions as f64 / outcome.instructions as f64);
-    entry.insert("polling_share".into(), json!(polling_share));
+    let share = |of: u64| (outcome.instructions > 0).then(|| of as f64 / outcome.instructions as f64);
+    entry.insert("polling_share".into(), json!(share(outcome.polling_instructions)));
+    entry.insert("assigned_share".into(), json!(share(outcome.handed_out_instructions)));
     entry.insert("host_seconds".into(), json!(host_seconds));
     entry.insert("mips".into(), json!(mips));
     entry.insert("simulated_ns".into(), json!(total.time.as_ns()));

@@ -281,6 +281,12 @@ impl<'a> Edges<'a> {
             threads[thread].changes.extend(runs.iter().map(|run| (run.from, Change::Skip(run.to))));
             threads[thread].keep_polled(&self.found.polled[thread]);
         }
+        for span in self.found.handed_out.spans() {
+            for (step, begin) in [(span.from, true), (span.to, false)] {
+                let step = self.found.run_at(span.thread, step).map_or(step, |run| run.to);
+                threads[span.thread].changes.push((step, Change::Insert(Event::HandedOut { begin })));
+            }
+        }
         self.arbitrate(&locks, &mut threads);
         self.hand_on(&locks, &mut threads);
         for held in &mut self.found.held {

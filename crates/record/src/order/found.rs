@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::handed_out::HandedOut;
 use super::history::Place;
 use super::polling::Polled;
 use super::queue_locks::Tenure;
@@ -50,6 +51,7 @@ pub(super) struct Found {
     pub queue_locks: Vec<(u64, Vec<Tenure>)>,
     /// At futexes: thread, step and word.
     pub sleeps: Vec<(usize, u64, u64)>,
+    pub handed_out: HandedOut,
     provisional: Vec<Provisional>,
 }
 

@@ -137,7 +137,7 @@ pub(super) struct Counts {
     /// Events that are more than waiting may do.
     loud: u32,
     /// Locks that it has taken and not given back.
-    locks: i32,
+    pub locks: i32,
 }
 
 /// Where a round begins.

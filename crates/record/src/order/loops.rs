@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 
 use super::flow::Flow;
+use super::handed_out::Taking;
 use super::history::{FirstLook, History, Look, Mark, Memory, Summary, Token};
 use super::outlines::Outlines;
 use super::polling::Polled;
@@ -51,6 +52,7 @@ pub(super) struct Loop {
     pub last_reads_digest: u64,
     /// Whether a wait has ended in the round: it got on.
     pub has_waited: bool,
+    pub taking: Taking,
 }
 
 /// The loops that a thread is in, the innermost last. There are so many that room for them is used again.
@@ -69,6 +71,7 @@ impl Loops {
         self.count += 1;
         let of = &mut self.all[self.count - 1];
         of.forget_run();
+        of.taking.clear();
         of
     }
 

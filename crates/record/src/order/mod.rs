@@ -17,6 +17,7 @@ mod changes;
 mod edges;
 mod flow;
 mod found;
+mod handed_out;
 mod history;
 mod log;
 mod loops;

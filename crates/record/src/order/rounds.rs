@@ -9,13 +9,14 @@ use std::ops::Range;
 use super::calls;
 use super::flow::Flow;
 use super::found::{Found, Provisional, Run};
+use super::handed_out::Span;
 use super::history::{Act, History, Mark, Memory, Place, ROUND_STEPS_MAX, Token, Version};
 use super::log::Kind;
 use super::loops::{Loops, Round, exit_word, is_newer, is_newer_than_run};
 use super::outlines::{Access, Outlines};
 use super::polling;
 use super::queue_locks::Queues;
-use super::updates::{compares, update_of};
+use super::updates::{compares, update_of, uses_result};
 use super::walk::{What, begins_turn};
 use super::words::{WORD_BYTES, Words, word_of};
 use crate::code::{Program, SlotKind};
@@ -39,6 +40,8 @@ struct OfThread {
     news: u64,
     /// Behind what others can see of it, or is more than waiting may do, likewise.
     looks_from: u64,
+    /// Accesses to words that loops take from, in the block that came last.
+    takes: Vec<(u64, Place)>,
 }
 
 pub(super) struct Rounds<'a> {
@@ -152,6 +155,11 @@ impl<'a> Rounds<'a> {
         }
         let outlines = self.outlines;
         let block = outlines.block(id);
+        let state = &mut self.threads[thread];
+        let instructions = state.history.counts().instructions;
+        for (word, place) in state.takes.drain(..) {
+            state.loops.iter_mut().for_each(|of| of.taking.go_on(word, place, id, instructions));
+        }
         self.enter(thread, step, id, block.address);
         self.words.log.go_on(thread, step, id);
         let state = &mut self.threads[thread];
@@ -267,6 +275,7 @@ impl<'a> Rounds<'a> {
                 self.words.change(number, access);
             }
         }
+        self.take(thread, step, place, word, changes, update.is_some());
         let hands_out = changes && update.is_some() && !compares(self.program.block(id), access.slot);
         if is_alone {
             if hands_out {
@@ -290,6 +299,22 @@ impl<'a> Rounds<'a> {
                 self.queues.read(thread, step, word, seen);
             }
             self.queues.give_up(thread);
+        }
+    }
+
+    /// Loops may take from a word that the thread changes so, and come to an end behind any access to it.
+    #[inline]
+    fn take(&mut self, thread: usize, step: u64, place: Place, word: u64, changes: bool, is_update: bool) {
+        let state = &mut self.threads[thread];
+        if state.loops.is_empty() {
+            return;
+        }
+        let is_locked = || state.history.counts().locks > 0;
+        if changes && (is_locked() || is_update && uses_result(self.program.block(place.0), place.1)) {
+            state.loops.iter_mut().for_each(|of| of.taking.take(word, step));
+        }
+        if state.loops.iter().any(|of| of.taking.takes(word)) {
+            state.takes.push((word, place));
         }
     }
 
@@ -420,6 +445,11 @@ impl<'a> Rounds<'a> {
         let state = &self.threads[thread];
         let at = state.loops.len() - 1;
         let of = &state.loops[at];
+        if step != END
+            && let Some((word, from)) = of.taking.ended(state.history.counts().instructions)
+        {
+            self.found.handed_out.add(of.head, word, Span { thread, from, to: step });
+        }
         if of.run_length > 0 {
             if is_no_round(&state.history, &of.begun, step + 1) {
                 self.keep_unjudged(thread, at, step == END);

@@ -95,6 +95,7 @@ pub fn meaning(event: &Event) -> Meaning {
         | Event::Module { .. }
         | Event::Interrupted { .. }
         | Event::Polling { .. }
+        | Event::HandedOut { .. }
         | Event::Turn { .. }
         | Event::Signal { .. }
         | Event::Exec { .. }
@@ -146,9 +147,7 @@ impl Core {
                 }
                 Ok(Progress::Dispatched)
             }
-            Meaning::Synchronisation { access } => {
-                Ok(self.come_to_synchronisation(access, env))
-            }
+            Meaning::Synchronisation { access } => Ok(self.come_to_synchronisation(access, env)),
             Meaning::Region => {
                 env.thread.phase = EventPhase::Accessed;
                 Ok(self.when_drained(Pause::Event))
@@ -262,6 +261,7 @@ mod tests {
             Event::Roi { begin: true },
             Event::Interrupted { instructions: 1 },
             Event::Polling { instructions: 1, by_count: 0 },
+            Event::HandedOut { begin: true },
             Event::Signal { number: 1 },
             Event::Fork { child: 1 },
             Event::KernelWrite { address: 64, bytes },

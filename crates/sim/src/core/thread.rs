@@ -96,6 +96,10 @@ pub struct Thread {
     pub instructions: u64,
     /// Of them those in rounds that only read the same addresses again, as far as the record says.
     pub polling: u64,
+    /// And those in iterations and tasks that were handed out, up to the last time that these ended; and since when it
+    /// has been in some.
+    handed_out: u64,
+    handed_out_from: Option<u64>,
     /// Instructions after which the thread stops.
     pub limit: u64,
     /// PM lines (virtual address / 64) stored to since the last inserted persist, in order, and as a set.
@@ -135,6 +139,8 @@ impl Thread {
             clock: Clock::default(),
             instructions: 0,
             polling: 0,
+            handed_out: 0,
+            handed_out_from: None,
             limit: u64::MAX,
             dirty_lines: Vec::new(),
             dirty_set: FxHashSet::default(),
@@ -207,11 +213,20 @@ impl Thread {
             Event::CallBegin => self.is_in_call = true,
             Event::CallEnd => self.is_in_call = false,
             &Event::Polling { instructions, .. } => self.polling += instructions,
+            &Event::HandedOut { begin } => {
+                self.handed_out = self.handed_out_instructions();
+                self.handed_out_from = begin.then_some(self.instructions);
+            }
             event => self.has_passed_call |= !self.is_in_call && event.replaces_call(),
         }
         self.next_event += 1;
         self.step += 1;
         self.phase = EventPhase::Reached;
+    }
+
+    /// Instructions in iterations and tasks that it takes from words that threads share.
+    pub fn handed_out_instructions(&self) -> u64 {
+        self.handed_out + self.handed_out_from.map_or(0, |from| self.instructions - from)
     }
 
     /// A place in the process clock behind which all that it synchronises from now on lies.

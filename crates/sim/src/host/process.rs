@@ -176,6 +176,11 @@ impl Host {
         self.process.threads.iter().map(|thread| thread.polling).sum()
     }
 
+    /// Instructions in iterations and tasks that threads take from words that they share.
+    pub fn handed_out_instructions(&self) -> u64 {
+        self.process.threads.iter().map(Thread::handed_out_instructions).sum()
+    }
+
     /// Whether threads polled, and nothing says what they waited for.
     pub fn spins_without_order(&self) -> bool {
         !self.process.is_ordered && self.polling_instructions() > 0

@@ -234,9 +234,7 @@ impl Host {
                 }
                 self.synchronise(thread, &event, now, context)
             }
-            Event::SpinWait { .. } | Event::SpinRelease { .. } => {
-                self.wait_at_word(thread, &event, now, context)
-            }
+            Event::SpinWait { .. } | Event::SpinRelease { .. } => self.wait_at_word(thread, &event, now, context),
             Event::Order { thread: of, writes: count } => self.wait_for_writes(thread, Writes { of, count }),
             _ => self.synchronise(thread, &event, now, context),
         };

@@ -73,6 +73,9 @@ pub struct Outcome {
     /// Instructions in rounds that only read the same words again, which other threads store to, without being
     /// recognised as waiting.
     pub polling_instructions: u64,
+    /// Instructions in iterations and tasks that threads take from words that they share: each does those that it did
+    /// when it was recorded.
+    pub handed_out_instructions: u64,
     /// What else a reader of the figures has to know.
     pub warnings: Vec<String>,
 }
@@ -93,8 +96,10 @@ impl Simulation {
         };
         let forced_waits = self.system.hosts().map(Host::forced_waits).sum();
         let polling_instructions = self.system.hosts().map(Host::polling_instructions).sum();
+        let handed_out_instructions = self.system.hosts().map(Host::handed_out_instructions).sum();
         let spins = self.system.hosts().any(Host::spins_without_order);
         let mut warnings = self.warnings();
+        warnings.extend(assigned_as_recorded(handed_out_instructions, self.instructions()));
         if ended == Ended::Complete {
             warnings.extend(self.limits_beyond_the_end());
         }
@@ -111,6 +116,7 @@ impl Simulation {
                 && (self.options.persist != PersistMode::Program || flushes(&stats) > 0),
             forced_waits,
             polling_instructions,
+            handed_out_instructions,
             unreliable_because: unreliable_because(forced_waits, polling_instructions, self.instructions(), spins),
             warnings,
             stats,
@@ -177,6 +183,20 @@ fn unreliable_because(forced_waits: u64, polling: u64, instructions: u64, spins_
         ));
     }
     reasons
+}
+
+/// With more of it handed out among the threads, a program may do otherwise on another machine.
+const ASSIGNED_SHARE_MAX: f64 = 0.2;
+
+fn assigned_as_recorded(handed_out: u64, instructions: u64) -> Option<String> {
+    let share = handed_out as f64 / instructions.max(1) as f64;
+    (share > ASSIGNED_SHARE_MAX).then(|| {
+        format!(
+            "{:.1}% of the instructions are in iterations or tasks that threads take from shared memory: each does those \
+             that it did when it was recorded, also where it would come to fewer (assigned_share)",
+            100.0 * share
+        )
+    })
 }
 
 /// A number with a comma between thousands.
