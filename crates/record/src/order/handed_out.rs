@@ -1,16 +1,17 @@
 //! Loops whose rounds threads take from a word that they share: iterations from a counter, tasks from a queue. Which
 //! thread does which round is the recording's, whatever the machine.
 //!
-//! A thread *takes* from a word if it updates it atomically and uses what it found, or stores to it under a lock. It
-//! leaves the loop because nothing is left if it does so soon behind an access to that word, and goes on behind this
-//! access as it never did before in the loop.
+//! A thread *takes* from a word if it updates it atomically and uses what it found, or changes it under a lock. Nothing
+//! is left if it leaves the loop soon behind a look at that word, and goes on behind this look as it never did before in
+//! the loop; or, where rounds begin under a lock, soon behind a look that sees another thread's store for the first time.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::history::Place;
 
-/// Instructions between the look that finds nothing left and the end of the loop.
-const LEAVES_WITHIN: u64 = 100;
+/// Instructions between the look that finds nothing left and the end of the loop, and between a round's begin and its
+/// first change under a lock, polls apart.
+const SOON: u64 = 100;
 /// Loops that take from more words, or go on in more ways, hand nothing out.
 const WORDS_MAX: usize = 4;
 const WAYS_MAX: usize = 32;
@@ -21,9 +22,10 @@ pub(super) struct Taking {
     words: Vec<u64>,
     /// The step of the first take.
     from: u64,
-    /// How the thread went on behind accesses to these words: their block and slot, and the block that came next.
+    begins_under_lock: bool,
+    /// How the thread went on behind looks at these words: their block and slot, and the block that came next.
     ways: Vec<(u64, Place, u32)>,
-    /// An access behind which it went on as never before, and the thread's instructions there.
+    /// A look behind which it went on as never before, and the thread's instructions there.
     last_new: Option<(u64, u64)>,
 }
 
@@ -32,9 +34,12 @@ impl Taking {
         self.words.clear();
         self.ways.clear();
         self.last_new = None;
+        self.begins_under_lock = false;
     }
 
-    pub(super) fn take(&mut self, word: u64, step: u64) {
+    /// So many instructions behind the begin of a round.
+    pub(super) fn take(&mut self, word: u64, step: u64, is_locked: bool, instructions: u64) {
+        self.begins_under_lock |= is_locked && instructions <= SOON;
         if !self.words.contains(&word) && self.words.len() <= WORDS_MAX {
             if self.words.is_empty() {
                 self.from = step;
@@ -47,7 +52,7 @@ impl Taking {
         self.words.contains(&word)
     }
 
-    /// Behind an access to a word the thread goes on with a block.
+    /// Behind a look at a word the thread goes on with a block.
     pub(super) fn go_on(&mut self, word: u64, place: Place, next: u32, instructions: u64) {
         let way = (word, place, next);
         if self.words.contains(&word) && self.ways.len() <= WAYS_MAX && !self.ways.contains(&way) {
@@ -56,11 +61,15 @@ impl Taking {
         }
     }
 
-    /// The loop is over: the word that had nothing left, and the step from which on the thread took from it.
-    pub(super) fn ended(&self, instructions: u64) -> Option<(u64, u64)> {
-        let (word, at) = self.last_new?;
-        let is_one = self.words.len() <= WORDS_MAX && self.ways.len() <= WAYS_MAX;
-        (is_one && instructions - at <= LEAVES_WITHIN).then_some((word, self.from))
+    /// The loop is over: the word that the thread took from until nothing was left, and from which step on. The last news
+    /// were at `news`, in instructions.
+    pub(super) fn ended(&self, instructions: u64, news: u64) -> Option<(u64, u64)> {
+        if self.words.len() > WORDS_MAX || self.ways.len() > WAYS_MAX {
+            return None;
+        }
+        let found_none = self.last_new.filter(|(_, at)| instructions - at <= SOON).map(|(word, _)| word);
+        let was_told = self.words.first().copied().filter(|_| self.begins_under_lock && instructions - news <= SOON);
+        Some((found_none.or(was_told)?, self.from))
     }
 }
 
@@ -99,7 +108,7 @@ impl HandedOut {
 
 #[cfg(test)]
 mod tests {
-    use super::{HandedOut, LEAVES_WITHIN, Span, Taking};
+    use super::{HandedOut, SOON, Span, Taking};
 
     const WORD: u64 = 7;
     const TAKES: (u32, u16) = (1, 0);
@@ -109,7 +118,7 @@ mod tests {
     fn taking(ways: &[u32]) -> Taking {
         let mut taking = Taking::default();
         for (round, &way) in (0..).zip(ways) {
-            taking.take(WORD, 10 + round);
+            taking.take(WORD, 10 + round, false, 0);
             taking.go_on(WORD, TAKES, way, 1000 * round);
         }
         taking
@@ -118,14 +127,24 @@ mod tests {
     #[test]
     fn a_loop_that_ends_where_nothing_is_left_handed_out_its_rounds() {
         let ended = taking(&[WORKS, WORKS, ENDS]);
-        assert_eq!(ended.ended(2000 + LEAVES_WITHIN), Some((WORD, 10)));
-        assert_eq!(ended.ended(2001 + LEAVES_WITHIN), None, "it did something else first");
+        assert_eq!(ended.ended(2000 + SOON, 0), Some((WORD, 10)));
+        assert_eq!(ended.ended(2001 + SOON, 0), None, "it did something else first");
     }
 
     #[test]
     fn a_loop_that_ends_as_it_went_on_before_did_not() {
-        assert_eq!(taking(&[WORKS, ENDS, WORKS, ENDS]).ended(3000), None);
-        assert_eq!(Taking::default().ended(0), None);
+        assert_eq!(taking(&[WORKS, ENDS, WORKS, ENDS]).ended(3000, 0), None);
+        assert_eq!(Taking::default().ended(0, 0), None);
+    }
+
+    #[test]
+    fn a_loop_whose_rounds_begin_under_a_lock_may_be_told_that_it_ends() {
+        let mut taking = Taking::default();
+        taking.take(WORD, 10, true, SOON + 1);
+        assert_eq!(taking.ended(2000, 2000), None);
+        taking.take(WORD, 20, true, SOON);
+        assert_eq!(taking.ended(2000 + SOON, 2000), Some((WORD, 10)));
+        assert_eq!(taking.ended(2001 + SOON, 2000), None);
     }
 
     #[test]

@@ -53,6 +53,8 @@ pub(super) struct Loop {
     /// Whether a wait has ended in the round: it got on.
     pub has_waited: bool,
     pub taking: Taking,
+    /// Instructions of the thread's quiet rounds when the round began.
+    pub quiet: u64,
 }
 
 /// The loops that a thread is in, the innermost last. There are so many that room for them is used again.

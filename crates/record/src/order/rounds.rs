@@ -12,7 +12,7 @@ use super::found::{Found, Provisional, Run};
 use super::handed_out::Span;
 use super::history::{Act, History, Mark, Memory, Place, ROUND_STEPS_MAX, Token, Version};
 use super::log::Kind;
-use super::loops::{Loops, Round, exit_word, is_newer, is_newer_than_run};
+use super::loops::{Loop, Loops, Round, exit_word, is_newer, is_newer_than_run};
 use super::outlines::{Access, Outlines};
 use super::polling;
 use super::queue_locks::Queues;
@@ -40,8 +40,11 @@ struct OfThread {
     news: u64,
     /// Behind what others can see of it, or is more than waiting may do, likewise.
     looks_from: u64,
-    /// Accesses to words that loops take from, in the block that came last.
+    /// Looks at words that loops take from, in the block that came last.
     takes: Vec<(u64, Place)>,
+    /// Its instructions when there were news last, and those of its quiet rounds so far.
+    news_instructions: u64,
+    quiet: u64,
 }
 
 pub(super) struct Rounds<'a> {
@@ -256,6 +259,7 @@ impl<'a> Rounds<'a> {
         }
         if is_news {
             state.news = state.history.counts().passed;
+            state.news_instructions = state.history.counts().instructions;
             if kind == Kind::Read {
                 self.look(thread, step, place, word);
             }
@@ -275,7 +279,7 @@ impl<'a> Rounds<'a> {
                 self.words.change(number, access);
             }
         }
-        self.take(thread, step, place, word, changes, update.is_some());
+        self.take(thread, step, place, word, changes, kind);
         let hands_out = changes && update.is_some() && !compares(self.program.block(id), access.slot);
         if is_alone {
             if hands_out {
@@ -302,18 +306,23 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Loops may take from a word that the thread changes so, and come to an end behind any access to it.
+    /// Loops may take from a word that the thread changes so, and come to an end behind any look at it.
     #[inline]
-    fn take(&mut self, thread: usize, step: u64, place: Place, word: u64, changes: bool, is_update: bool) {
+    fn take(&mut self, thread: usize, step: u64, place: Place, word: u64, changes: bool, kind: Kind) {
         let state = &mut self.threads[thread];
         if state.loops.is_empty() {
             return;
         }
-        let is_locked = || state.history.counts().locks > 0;
-        if changes && (is_locked() || is_update && uses_result(self.program.block(place.0), place.1)) {
-            state.loops.iter_mut().for_each(|of| of.taking.take(word, step));
+        let counts = state.history.counts();
+        let is_locked = counts.locks > 0;
+        let looks = kind == Kind::Read || kind == Kind::Update && uses_result(self.program.block(place.0), place.1);
+        if changes && (is_locked || looks) {
+            let quiet = state.quiet;
+            let since =
+                |of: &Loop| (counts.instructions - of.begun.counts.instructions).saturating_sub(quiet - of.quiet);
+            state.loops.iter_mut().for_each(|of| of.taking.take(word, step, is_locked, since(of)));
         }
-        if state.loops.iter().any(|of| of.taking.takes(word)) {
+        if looks && state.loops.iter().any(|of| of.taking.takes(word)) {
             state.takes.push((word, place));
         }
     }
@@ -371,11 +380,12 @@ impl<'a> Rounds<'a> {
         };
         if !is_here {
             let begun = state.history.began(head, end, self.outlines).unwrap_or_else(|| state.history.mark(step));
-            let looks_from = state.looks_from;
+            let (looks_from, quiet) = (state.looks_from, state.quiet);
             let of = state.loops.enter();
             (of.depth, of.head, of.head_block, of.end) = (depth, head, id, end);
             (of.begun, of.looks_from, of.has_waited) = (begun, looks_from, false);
             (of.digest, of.last_digest, of.reads_digest) = (0, None, 0);
+            of.quiet = quiet;
             let at = state.loops.len() - 1;
             if begun.step < step {
                 self.end_round(thread, at, step);
@@ -397,6 +407,7 @@ impl<'a> Rounds<'a> {
         let (history, of) = (&state.history, &mut state.loops[at]);
         let end = history.mark(step);
         let from = std::mem::replace(&mut of.begun, end);
+        of.quiet = state.quiet;
         let looks_from = std::mem::replace(&mut of.looks_from, state.looks_from);
         let digest = std::mem::take(&mut of.digest);
         let reads_digest = std::mem::take(&mut of.reads_digest);
@@ -407,6 +418,7 @@ impl<'a> Rounds<'a> {
         {
             last.to = step;
             of.run_length += 1;
+            state.quiet += end.counts.instructions - from.counts.instructions;
             if reads_the_same && history.is_unseen_since(&from.counts) && !is_no_round(history, &from, step) {
                 let instructions = end.counts.instructions - from.counts.instructions;
                 of.poll(instructions, history.has_looked_at_others(&from.counts));
@@ -430,6 +442,7 @@ impl<'a> Rounds<'a> {
             of.run.remove(1);
         }
         of.run_length += 1;
+        state.quiet += end.counts.instructions - from.counts.instructions;
         of.run.push_back(Round { from, end, to: step, summary: None });
         if state.news > from.counts.passed
             && let Some(before) = of.run.len().checked_sub(2)
@@ -446,7 +459,7 @@ impl<'a> Rounds<'a> {
         let at = state.loops.len() - 1;
         let of = &state.loops[at];
         if step != END
-            && let Some((word, from)) = of.taking.ended(state.history.counts().instructions)
+            && let Some((word, from)) = of.taking.ended(state.history.counts().instructions, state.news_instructions)
         {
             self.found.handed_out.add(of.head, word, Span { thread, from, to: step });
         }
