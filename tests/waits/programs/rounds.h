@@ -127,7 +127,8 @@ static void run_threads(void) { team_run(THREADS, run_member, NULL); }
 static void RUN_TEAM(void);
 
 int main(void) {
-  work(0, LONG_WORK);
+  for (unsigned thread = 0; thread < THREADS; thread++)
+    work(thread, LONG_WORK);
   team_run(1, run_critical_path, NULL);
 #ifdef FAR
   first_slower = FIRST_SLOWER;

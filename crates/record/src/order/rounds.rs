@@ -98,6 +98,8 @@ impl<'a> Rounds<'a> {
         match *event {
             Event::CallBegin => {
                 state.in_call = true;
+                // It has been called, and its return is passed over.
+                state.history.give_back();
                 state.looks_from = state.history.counts().passed;
                 return;
             }
