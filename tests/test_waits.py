@@ -20,9 +20,9 @@ import pytest
 
 from fencepost.cli import main
 from waits.build import missing_package
-from waits.cases import WORKING, Case, matching
+from waits.cases import FAR, WORKING, Case, matching
 from waits.judge import faults
-from waits.measure import Bench, Measured
+from waits.measure import Bench, Measured, replay
 from waits.processors import Processors
 
 HELD = matching(
@@ -69,6 +69,33 @@ WORKED = matching(
 )
 
 POLLED = matching(["work_poll_counted-gcc-O2"], WORKING)
+
+# Who does what is handed out while they run, or is not.
+HANDED_OUT = matching(["shared_index-gcc-O2", "pool_condition-gcc-O2"])
+HANDED_OUT_TOO = matching(["for_openmp-gcc-O2", "task_queues-plain-gcc-O2"])
+NOT_HANDED_OUT = matching(["barrier_sense-plain-gcc-O2", "lock_futex-gcc-O2"])
+NOT_HANDED_OUT_TOO = matching(["barrier_openmp-gcc-O2", "fft_pthread-gcc-O2", "lock_mcs-*-gcc-O2"])
+
+# Recorded once, and replayed where the memory of one thread, or of all, is far.
+ELSEWHERE = matching(["barrier_sense_far-pause-gcc-O2", "ring_far-plain-gcc-O2"], FAR)
+ELSEWHERE_TOO = matching(
+    [
+        "barrier_condition_far-gcc-O2",
+        "barrier_tree_far-plain-gcc-O2",
+        "countdown_condition_far-gcc-O2",
+        "lock_mcs_far-pause-gcc-O2",
+        "lock_readers_far-plain-gcc-O2",
+        "lock_ticket_far-yield-gcc-O2",
+        "ring_pipe_far-gcc-O2",
+        "rotating_flags_far-adaptive-gcc-O2",
+        "token_socketpair_far-gcc-O2",
+        "version_tree_far-plain-gcc-O2",
+    ],
+    FAR,
+)
+TIME_ELSEWHERE = 0.15
+
+HARDLY = 0.01  # what the C library does when threads begin and end
 
 LOOPS = matching(["lock_kept-plain-gcc-O2"])
 
@@ -148,6 +175,34 @@ def test_each_rule_is_looked_at(change: dict[str, Any], fault: str | None) -> No
 def test_waiting_takes_the_time_of_what_is_waited_for(case: Case, bench: Bench) -> None:
     found = faults(bench.recordings(case), bench.reference(case))
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "case", parameters(ELSEWHERE) + parameters(ELSEWHERE_TOO, pytest.mark.slow)
+)
+def test_a_record_holds_on_machines_with_another_critical_path(case: Case, bench: Bench) -> None:
+    found = bench.elsewhere(case)
+    assert found.forced_waits == 0
+    for time in (found.near, found.first_far, found.all_far):
+        assert time == pytest.approx(1, abs=TIME_ELSEWHERE), found
+
+
+@pytest.mark.parametrize(
+    "case", parameters(HANDED_OUT) + parameters(HANDED_OUT_TOO, pytest.mark.slow)
+)
+def test_a_run_says_how_much_of_it_was_handed_out(case: Case, bench: Bench) -> None:
+    with bench.recorded(case) as path:
+        run = replay(path)
+    assert 0.2 < run["assigned_share"] <= 1
+    assert any("assigned_share" in warning for warning in run["warnings"])
+
+
+@pytest.mark.parametrize(
+    "case", parameters(NOT_HANDED_OUT) + parameters(NOT_HANDED_OUT_TOO, pytest.mark.slow)
+)
+def test_barriers_and_locks_hand_nothing_out(case: Case, bench: Bench) -> None:
+    with bench.recorded(case) as path:
+        assert replay(path)["assigned_share"] < HARDLY
 
 
 @pytest.mark.slow

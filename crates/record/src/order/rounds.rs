@@ -9,9 +9,8 @@ use std::ops::Range;
 use super::calls;
 use super::flow::Flow;
 use super::found::{Found, Provisional, Run};
-use super::handed_out::Span;
 use super::history::{Act, History, Mark, Memory, Place, ROUND_STEPS_MAX, Token, Version};
-use super::log::Kind;
+use super::log::{Kind, Logged};
 use super::loops::{Loop, Loops, Round, exit_word, is_newer, is_newer_than_run};
 use super::outlines::{Access, Outlines};
 use super::polling;
@@ -40,10 +39,9 @@ struct OfThread {
     news: u64,
     /// Behind what others can see of it, or is more than waiting may do, likewise.
     looks_from: u64,
-    /// Looks at words that loops take from, in the block that came last.
-    takes: Vec<(u64, Place)>,
-    /// Its instructions when there were news last, and those of its quiet rounds so far.
-    news_instructions: u64,
+    /// Looks in the block that came last, where it matters how the thread goes on.
+    looks: Vec<Place>,
+    /// Instructions of its quiet rounds so far.
     quiet: u64,
 }
 
@@ -162,8 +160,8 @@ impl<'a> Rounds<'a> {
         let block = outlines.block(id);
         let state = &mut self.threads[thread];
         let instructions = state.history.counts().instructions;
-        for (word, place) in state.takes.drain(..) {
-            state.loops.iter_mut().for_each(|of| of.taking.go_on(word, place, id, instructions));
+        for place in state.looks.drain(..) {
+            state.loops.iter_mut().for_each(|of| of.taking.go_on(place, id, instructions));
         }
         self.enter(thread, step, id, block.address);
         self.words.log.go_on(thread, step, id);
@@ -261,7 +259,6 @@ impl<'a> Rounds<'a> {
         }
         if is_news {
             state.news = state.history.counts().passed;
-            state.news_instructions = state.history.counts().instructions;
             if kind == Kind::Read {
                 self.look(thread, step, place, word);
             }
@@ -281,7 +278,8 @@ impl<'a> Rounds<'a> {
                 self.words.change(number, access);
             }
         }
-        self.take(thread, step, place, word, changes, kind);
+        let look = Logged { thread: thread as u32, step, place, kind, ..Logged::default() };
+        self.take(&look, word, changes, update);
         let hands_out = changes && update.is_some() && !compares(self.program.block(id), access.slot);
         if is_alone {
             if hands_out {
@@ -308,24 +306,28 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Loops may take from a word that the thread changes so, and come to an end behind any look at it.
+    /// Loops may take from a word that the thread changes so, and come to an end behind any look.
     #[inline]
-    fn take(&mut self, thread: usize, step: u64, place: Place, word: u64, changes: bool, kind: Kind) {
-        let state = &mut self.threads[thread];
+    fn take(&mut self, access: &Logged, word: u64, changes: bool, update: Option<(u64, u64)>) {
+        let state = &mut self.threads[access.thread as usize];
         if state.loops.is_empty() {
             return;
         }
-        let counts = state.history.counts();
-        let is_locked = counts.locks > 0;
-        let looks = kind == Kind::Read || kind == Kind::Update && uses_result(self.program.block(place.0), place.1);
-        if changes && (is_locked || looks) {
-            let quiet = state.quiet;
+        let (counts, quiet) = (state.history.counts(), state.quiet);
+        let uses = |_: &(u64, u64)| uses_result(self.program.block(access.place.0), access.place.1);
+        let found = update.filter(uses).map(|(old, _)| old as i64);
+        if let Some(found) = found.filter(|_| changes) {
+            let instructions = counts.instructions;
+            state.loops.iter_mut().for_each(|of| of.taking.update(word, access.step, found, instructions));
+        }
+        if changes && counts.locks > 0 {
             let since =
                 |of: &Loop| (counts.instructions - of.begun.counts.instructions).saturating_sub(quiet - of.quiet);
-            state.loops.iter_mut().for_each(|of| of.taking.take(word, step, is_locked, since(of)));
+            state.loops.iter_mut().for_each(|of| of.taking.change_locked(word, access.step, since(of)));
         }
-        if looks && state.loops.iter().any(|of| of.taking.takes(word)) {
-            state.takes.push((word, place));
+        let looks = access.kind == Kind::Read || found.is_some();
+        if looks && state.loops.iter().any(|of| of.taking.looks()) {
+            state.looks.push(access.place);
         }
     }
 
@@ -460,10 +462,9 @@ impl<'a> Rounds<'a> {
         let state = &self.threads[thread];
         let at = state.loops.len() - 1;
         let of = &state.loops[at];
-        if step != END
-            && let Some((word, from)) = of.taking.ended(state.history.counts().instructions, state.news_instructions)
-        {
-            self.found.handed_out.add(of.head, word, Span { thread, from, to: step });
+        if step != END {
+            let instructions = state.history.counts().instructions;
+            self.found.handed_out.leave(of.head, &of.taking, thread, step, instructions);
         }
         if of.run_length > 0 {
             if is_no_round(&state.history, &of.begun, step + 1) {
