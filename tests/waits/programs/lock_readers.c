@@ -42,4 +42,6 @@ static void run(unsigned thread) {
   }
 }
 
-static struct path critical_path(void) { return path_in_turn((struct path){0}, ROUNDS * LONG_WORK); }
+static struct path critical_path(void) {
+  return path_in_turn((struct path){0}, ROUNDS * LONG_WORK);
+}

@@ -55,4 +55,6 @@ static void run(unsigned thread) {
   }
 }
 
-static struct path critical_path(void) { return path_then((struct path){0}, 1, ROUNDS * TASKS / (THREADS - 1) * LONG_WORK); }
+static struct path critical_path(void) {
+  return path_then((struct path){0}, 1, ROUNDS * TASKS / (THREADS - 1) * LONG_WORK);
+}

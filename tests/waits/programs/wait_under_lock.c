@@ -46,4 +46,6 @@ static void run(unsigned thread) {
     beat_behind_lock(thread);
 }
 
-static struct path critical_path(void) { return path_then((struct path){0}, 0, ROUNDS * LONG_WORK); }
+static struct path critical_path(void) {
+  return path_then((struct path){0}, 0, ROUNDS * LONG_WORK);
+}

@@ -21,6 +21,7 @@ mod handed_out;
 mod history;
 mod log;
 mod loops;
+mod of_thread;
 mod outlines;
 mod polling;
 mod queue_locks;

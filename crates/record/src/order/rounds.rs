@@ -10,8 +10,9 @@ use super::calls;
 use super::flow::Flow;
 use super::found::{Found, Provisional, Run};
 use super::history::{Act, History, Mark, Memory, Place, ROUND_STEPS_MAX, Token, Version};
-use super::log::{Kind, Logged};
-use super::loops::{Loop, Loops, Round, exit_word, is_newer, is_newer_than_run};
+use super::log::Kind;
+use super::loops::{Round, exit_word, is_newer, is_newer_than_run};
+use super::of_thread::OfThread;
 use super::outlines::{Access, Outlines};
 use super::polling;
 use super::queue_locks::Queues;
@@ -26,24 +27,6 @@ use crate::reader::Record;
 const PATHS: usize = 8;
 /// The step behind all: what is not over there ends with the record.
 const END: u64 = u64::MAX - 1;
-
-#[derive(Default)]
-struct OfThread {
-    history: History,
-    in_call: bool,
-    loops: Loops,
-    last_block: u32,
-    /// Its own stack's words.
-    stack: Range<u64>,
-    /// When it last saw a store of another thread for the first time, by its number in the history.
-    news: u64,
-    /// Behind what others can see of it, or is more than waiting may do, likewise.
-    looks_from: u64,
-    /// Looks in the block that came last, where it matters how the thread goes on.
-    looks: Vec<Place>,
-    /// Instructions of its quiet rounds so far.
-    quiet: u64,
-}
 
 pub(super) struct Rounds<'a> {
     program: &'a Program,
@@ -159,10 +142,7 @@ impl<'a> Rounds<'a> {
         let outlines = self.outlines;
         let block = outlines.block(id);
         let state = &mut self.threads[thread];
-        let instructions = state.history.counts().instructions;
-        for place in state.looks.drain(..) {
-            state.loops.iter_mut().for_each(|of| of.taking.go_on(place, id, instructions));
-        }
+        state.go_on(id);
         self.enter(thread, step, id, block.address);
         self.words.log.go_on(thread, step, id);
         let state = &mut self.threads[thread];
@@ -278,8 +258,15 @@ impl<'a> Rounds<'a> {
                 self.words.change(number, access);
             }
         }
-        let look = Logged { thread: thread as u32, step, place, kind, ..Logged::default() };
-        self.take(&look, word, changes, update);
+        let uses = |_: &(u64, u64)| uses_result(self.program.block(id), access.slot);
+        let found = update.filter(uses).map(|(old, _)| old as i64);
+        let state = &mut self.threads[thread];
+        if changes {
+            state.take(step, word, found);
+        }
+        if kind == Kind::Read || found.is_some() {
+            state.look(place);
+        }
         let hands_out = changes && update.is_some() && !compares(self.program.block(id), access.slot);
         if is_alone {
             if hands_out {
@@ -303,31 +290,6 @@ impl<'a> Rounds<'a> {
                 self.queues.read(thread, step, word, seen);
             }
             self.queues.give_up(thread);
-        }
-    }
-
-    /// Loops may take from a word that the thread changes so, and come to an end behind any look.
-    #[inline]
-    fn take(&mut self, access: &Logged, word: u64, changes: bool, update: Option<(u64, u64)>) {
-        let state = &mut self.threads[access.thread as usize];
-        if state.loops.is_empty() {
-            return;
-        }
-        let (counts, quiet) = (state.history.counts(), state.quiet);
-        let uses = |_: &(u64, u64)| uses_result(self.program.block(access.place.0), access.place.1);
-        let found = update.filter(uses).map(|(old, _)| old as i64);
-        if let Some(found) = found.filter(|_| changes) {
-            let instructions = counts.instructions;
-            state.loops.iter_mut().for_each(|of| of.taking.update(word, access.step, found, instructions));
-        }
-        if changes && counts.locks > 0 {
-            let since =
-                |of: &Loop| (counts.instructions - of.begun.counts.instructions).saturating_sub(quiet - of.quiet);
-            state.loops.iter_mut().for_each(|of| of.taking.change_locked(word, access.step, since(of)));
-        }
-        let looks = access.kind == Kind::Read || found.is_some();
-        if looks && state.loops.iter().any(|of| of.taking.looks()) {
-            state.looks.push(access.place);
         }
     }
 
@@ -592,22 +554,4 @@ fn apart_from(stack: &Range<u64>, mut changed: Vec<u64>) -> Vec<u64> {
 /// Whether it is too long for one.
 fn is_no_round(history: &History, from: &Mark, to: u64) -> bool {
     to - from.step > ROUND_STEPS_MAX || history.has_forgotten(&from.counts)
-}
-
-impl OfThread {
-    /// Of a word that no other thread has stored to yet.
-    #[inline]
-    fn read_private(&mut self, word: u64) {
-        if let Some(of) = self.loops.last_mut() {
-            of.reads_digest = (of.reads_digest.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-    }
-
-    /// Of the round of the innermost loop; of those around it nobody knows what comes of that.
-    #[inline]
-    fn digest(&mut self, what: u64) {
-        if let Some(of) = self.loops.last_mut() {
-            of.digest = (of.digest.rotate_left(5) ^ what).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        }
-    }
 }

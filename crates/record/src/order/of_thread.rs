@@ -1,0 +1,76 @@
+//! What the walk knows of a thread.
+
+use std::ops::Range;
+
+use super::history::{History, Place};
+use super::loops::{Loop, Loops};
+
+#[derive(Default)]
+pub(super) struct OfThread {
+    pub history: History,
+    pub in_call: bool,
+    pub loops: Loops,
+    pub last_block: u32,
+    /// Its own stack's words.
+    pub stack: Range<u64>,
+    /// When it last saw a store of another thread for the first time, by its number in the history.
+    pub news: u64,
+    /// Behind what others can see of it, or is more than waiting may do, likewise.
+    pub looks_from: u64,
+    /// Looks in the block that came last, where it matters how the thread goes on.
+    pub looks: Vec<Place>,
+    /// Instructions of its quiet rounds so far.
+    pub quiet: u64,
+}
+
+impl OfThread {
+    /// Of a word that no other thread has stored to yet.
+    #[inline]
+    pub(super) fn read_private(&mut self, word: u64) {
+        if let Some(of) = self.loops.last_mut() {
+            of.reads_digest = (of.reads_digest.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    /// Of the round of the innermost loop; of those around it nobody knows what comes of that.
+    #[inline]
+    pub(super) fn digest(&mut self, what: u64) {
+        if let Some(of) = self.loops.last_mut() {
+            of.digest = (of.digest.rotate_left(5) ^ what).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    /// It changes a shared word, which loops may take from; `found` is what an update found there, if that is used.
+    #[inline]
+    pub(super) fn take(&mut self, step: u64, word: u64, found: Option<i64>) {
+        if self.loops.is_empty() {
+            return;
+        }
+        let (counts, quiet) = (self.history.counts(), self.quiet);
+        let instructions = counts.instructions;
+        if let Some(found) = found {
+            self.loops.iter_mut().for_each(|of| of.taking.update(word, step, found, instructions));
+        }
+        if counts.locks > 0 {
+            let since = |of: &Loop| (instructions - of.begun.counts.instructions).saturating_sub(quiet - of.quiet);
+            self.loops.iter_mut().for_each(|of| of.taking.change_locked(word, step, since(of)));
+        }
+    }
+
+    /// It looks at a shared word: loops may come to an end behind that.
+    #[inline]
+    pub(super) fn look(&mut self, place: Place) {
+        if self.loops.iter().any(|of| of.taking.looks()) {
+            self.looks.push(place);
+        }
+    }
+
+    /// It comes to a block.
+    #[inline]
+    pub(super) fn go_on(&mut self, block: u32) {
+        let instructions = self.history.counts().instructions;
+        for place in self.looks.drain(..) {
+            self.loops.iter_mut().for_each(|of| of.taking.go_on(place, block, instructions));
+        }
+    }
+}
