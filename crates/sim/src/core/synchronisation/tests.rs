@@ -108,8 +108,6 @@ fn where_nobody_can_go_on_the_wait_recorded_first_is_ended() {
 /// The store of B for which A waits, at a word, under locks.
 const S: Clock = Clock(9);
 
-/// A lock whose word A only reads.
-
 fn waits(threads: &mut Synchronisation, lends: u64) -> Decision {
     threads.wait_for_word(A, Clock(3), 0x200, (S, B), lends)
 }
