@@ -164,6 +164,8 @@ pub(super) struct FirstLook {
     pub word: u64,
     /// Behind it.
     pub from: u64,
+    /// Where it was, and where the thread looked again.
+    pub places: Vec<Place>,
     /// Words that the thread has changed since.
     pub changed: Vec<u64>,
 }
@@ -386,7 +388,7 @@ impl History {
     /// peeled off a loop, or loops that poll in one way and then in another.
     pub(super) fn first_look(&self, memory: Memory<'_>, word: u64, number: u64, not_before: u64) -> Option<FirstLook> {
         let (mut from, mut slots) = (None, Vec::new());
-        let (mut changed, mut behind) = (Vec::new(), 0);
+        let (mut changed, mut behind, mut places) = (Vec::new(), 0, Vec::new());
         let not_before = not_before.max(self.counts.passed.saturating_sub(KEPT));
         let end = memory.outlines.block(self.passed[(number % KEPT) as usize].token.block()?);
         let mut instructions = u64::from(end.instructions);
@@ -400,6 +402,7 @@ impl History {
             self.visit_block(memory, passed, &mut slots, |look| {
                 if look.word == word && look.act == Act::Reads {
                     (from, instructions, behind) = (Some(passed.step + 1), 0, so_far);
+                    places.push(look.place);
                 } else if look.act.changes() {
                     changed.push(look.word);
                 }
@@ -409,7 +412,9 @@ impl History {
         changed.truncate(behind);
         changed.sort_unstable();
         changed.dedup();
-        Some(FirstLook { word, from: from?, changed })
+        places.sort_unstable();
+        places.dedup();
+        Some(FirstLook { word, from: from?, places, changed })
     }
 
     /// Whether a round up to here leaves shared memory as it found it, gives back its locks, and does nothing loud.

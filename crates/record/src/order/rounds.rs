@@ -302,7 +302,9 @@ impl<'a> Rounds<'a> {
         if let Some(first) = first.filter(|first| first.from < step) {
             let run = Run { from: first.from, to: step, block: place.0 };
             let changed = apart_from(&state.stack, first.changed);
-            self.found.add(Provisional { thread, run, looks: vec![(word, place)], changed });
+            let places = first.places.into_iter().chain([place]);
+            let looks = places.map(|place| (word, place)).collect();
+            self.found.add(Provisional { thread, run, looks, changed });
             self.threads[thread].looks_from = number;
         }
     }
@@ -498,7 +500,8 @@ impl<'a> Rounds<'a> {
                 let changed = changed(&mut of.run.iter());
                 let first = of.looked.take().into_iter().flatten().find(|first| first.word == word);
                 if let Some(first) = first {
-                    let looks = looks.iter().filter(|(of, _)| *of == word).copied().collect();
+                    let looks = looks.iter().filter(|(of, _)| *of == word).copied();
+                    let looks = looks.chain(first.places.iter().map(|place| (word, *place))).collect();
                     let changed = apart_from(&state.stack, first.changed);
                     let run = Run { from: first.from, to: run.from, ..run };
                     self.found.add(Provisional { thread, run, looks, changed });
