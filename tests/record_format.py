@@ -71,6 +71,7 @@ EVENTS = {
     41: ("turn", "c estimate:v"),
     42: ("supply", "c object:v"),
     43: ("consume", "c object:v supply:v"),
+    44: ("handed_out", "begin:v"),
 }
 EVENT_NAMES = {name for name, _ in EVENTS.values()}
 
