@@ -19,6 +19,7 @@ mod flow;
 mod found;
 mod handed_out;
 mod history;
+mod lines;
 mod log;
 mod loops;
 mod of_thread;

@@ -4,93 +4,19 @@
 //! What happens from then on is logged ([`Log`]), and what happens from an atomic update on, although only one thread
 //! may have touched the word: it may turn out to be a counter or a lock.
 
-use std::cell::Cell;
-
 use rustc_hash::FxHashMap;
 
 use super::history::{Place, Version};
+use super::lines::{Lines, State};
 use super::log::{Kind, Log, Logged};
 use crate::event::Clock;
 
 /// Bytes of a word.
 pub(super) const WORD_BYTES: u64 = 4;
-const PAGE_WORDS: usize = 4096;
 
 /// The word that an address lies in.
 pub(super) fn word_of(address: u64) -> u64 {
     address / WORD_BYTES
-}
-
-/// Where pages of words begin.
-struct Pages {
-    starts: FxHashMap<u64, u32>,
-    /// The last ones that were looked up, also those that are not there.
-    recent: Box<[Cell<(u64, u32)>; RECENT]>,
-}
-
-const RECENT: usize = 512;
-/// One that nobody has stored to.
-const EMPTY: u32 = 0;
-
-impl Pages {
-    fn new() -> Self {
-        Self { starts: FxHashMap::default(), recent: Box::new([const { Cell::new((u64::MAX, EMPTY)) }; RECENT]) }
-    }
-
-    /// In pages.
-    #[inline(always)]
-    fn start(&self, page: u64) -> u32 {
-        let recent = &self.recent[page as usize % RECENT];
-        let (known, start) = recent.get();
-        if known == page {
-            return start;
-        }
-        self.look_up(page)
-    }
-
-    #[cold]
-    fn look_up(&self, page: u64) -> u32 {
-        let start = self.starts.get(&page).copied().unwrap_or(EMPTY);
-        self.recent[page as usize % RECENT].set((page, start));
-        start
-    }
-
-    fn add(&mut self, page: u64, start: u32) {
-        self.starts.insert(page, start);
-        self.recent[page as usize % RECENT].set((page, start));
-    }
-}
-
-/// What is known of a word: 0 where no thread has stored to it, else who did last, from 1, and at which step; or that
-/// it is shared, and its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State(u64);
-
-const STEP_BITS: u32 = 48;
-/// Threads beyond count as one.
-const THREADS_MAX: u64 = 0x7fff;
-const SHARED: u64 = 1 << 63;
-
-impl State {
-    #[inline(always)]
-    pub(super) fn is_untouched(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Whether only this thread has stored to it, and no other has read what it stored.
-    #[inline(always)]
-    pub(super) fn is_own(self, thread: usize) -> bool {
-        self.0 >> STEP_BITS == (thread as u64 + 1).min(THREADS_MAX)
-    }
-
-    #[inline(always)]
-    pub(super) fn shared(self) -> Option<usize> {
-        (self.0 & SHARED != 0).then_some((self.0 & !SHARED) as usize)
-    }
-
-    fn of_store(thread: usize, step: u64) -> Self {
-        Self((thread as u64 + 1).min(THREADS_MAX) << STEP_BITS | step & ((1 << STEP_BITS) - 1))
-    }
 }
 
 /// A word that threads share.
@@ -123,9 +49,7 @@ struct Moments {
 }
 
 pub(super) struct Words {
-    pages: Pages,
-    /// Of the words of all pages, and of an empty one before them.
-    states: Vec<State>,
+    lines: Lines,
     shared: Vec<Shared>,
     moments: Moments,
     pub log: Log,
@@ -135,8 +59,7 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn new(threads: usize) -> Self {
         Self {
-            pages: Pages::new(),
-            states: vec![State(0); PAGE_WORDS],
+            lines: Lines::new(),
             shared: Vec::new(),
             moments: Moments { clocks: vec![Clock(0)], of_threads: vec![Vec::new(); threads] },
             log: Log::new(threads),
@@ -146,34 +69,13 @@ impl Words {
 
     #[inline(always)]
     pub(super) fn state(&self, word: u64) -> State {
-        self.states[self.at(word)]
-    }
-
-    #[inline(always)]
-    fn at(&self, word: u64) -> usize {
-        self.pages.start(word / PAGE_WORDS as u64) as usize * PAGE_WORDS + word as usize % PAGE_WORDS
-    }
-
-    #[inline(always)]
-    fn state_mut(&mut self, word: u64) -> &mut State {
-        let mut at = self.at(word);
-        if at < PAGE_WORDS {
-            self.pages.add(word / PAGE_WORDS as u64, (self.states.len() / PAGE_WORDS) as u32);
-            at += self.states.len();
-            self.states.resize(self.states.len() + PAGE_WORDS, State(0));
-        }
-        &mut self.states[at]
+        self.lines.state(word)
     }
 
     /// A thread stores to a word; false if that is not its business alone.
     #[inline(always)]
     pub(super) fn store(&mut self, thread: usize, step: u64, word: u64) -> bool {
-        let state = self.state_mut(word);
-        let is_own = state.is_untouched() || state.is_own(thread);
-        if is_own {
-            *state = State::of_store(thread, step);
-        }
-        is_own
+        self.lines.store(thread, step, word)
     }
 
     pub(super) fn is_shared(&self, word: u64) -> bool {
@@ -219,15 +121,14 @@ impl Words {
         if state.is_untouched() || state.is_own(thread) {
             shared.alone = Some((thread, None));
         }
-        if !state.is_untouched() {
-            let (thread, step) = ((state.0 >> STEP_BITS) as usize - 1, state.0 & ((1 << STEP_BITS) - 1));
+        if let Some((thread, step)) = state.store() {
             let store = Logged { address: word * WORD_BYTES, ..self.logged(thread, step, (0, 0), Kind::Store) };
             shared.version = Version { number: store.number, thread, step };
             shared.readers = 1 << (thread % READERS);
             shared.last = self.log.store(store);
         }
         self.shared.push(shared);
-        *self.state_mut(word) = State(SHARED | number as u64);
+        *self.lines.state_mut(word) = State::of_shared(number);
         number
     }
 
