@@ -19,7 +19,9 @@ const DEPTH_FIRST: usize = 1 << 20;
 const LOOK_INSTRUCTIONS_MAX: u64 = 100;
 /// So many calls deep a thread's blocks are known.
 const DEPTHS: usize = 1 << 12;
+/// Blocks and events, and slots, after which it is looked for what will be forgotten.
 const SUMMED_UP_EVERY: u64 = 1 << 12;
+const SLOTS_SUMMED_UP_EVERY: u64 = 1 << 14;
 /// A round with more of them is no waiting.
 pub(super) const ROUND_STEPS_MAX: u64 = 4096;
 
@@ -244,8 +246,10 @@ impl History {
             Some(kept) => kept.copy_from_slice(slots),
             None => self.keep_slots(at, slots),
         }
+        let before = self.counts.slots;
         self.counts.slots += slots.len() as u64;
-        self.counts.passed.is_multiple_of(SUMMED_UP_EVERY)
+        let is_time_for_slots = before / SLOTS_SUMMED_UP_EVERY != self.counts.slots / SLOTS_SUMMED_UP_EVERY;
+        is_time_for_slots || self.counts.passed.is_multiple_of(SUMMED_UP_EVERY)
     }
 
     /// There is only as much room as the thread has had slots, or they begin anew.
@@ -329,12 +333,13 @@ impl History {
 
     /// Whether what came at `counts` is too long ago for a round.
     pub(super) fn has_forgotten(&self, counts: &Counts) -> bool {
-        self.counts.passed - counts.passed > HISTORY
+        self.counts.passed - counts.passed > HISTORY || self.counts.slots - counts.slots > KEPT_SLOTS / 2
     }
 
     /// Whether a round that began there has to be summed up now, if it ever is.
     pub(super) fn will_forget(&self, counts: &Counts) -> bool {
         self.counts.passed - counts.passed > KEPT - 2 * SUMMED_UP_EVERY
+            || self.counts.slots - counts.slots > KEPT_SLOTS - 2 * SLOTS_SUMMED_UP_EVERY
     }
 
     fn passed_between(&self, from: &Counts, to: &Counts) -> impl Iterator<Item = &Passed> {

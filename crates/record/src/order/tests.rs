@@ -121,6 +121,34 @@ fn rounds_that_another_threads_store_ends_are_left_out_and_wait_for_it() {
 }
 
 #[test]
+fn what_a_long_wait_read_at_its_begin_is_known_at_its_end() {
+    const LOOKS: u64 = 16;
+    let mut turns = Turns::new();
+    let mut block = BlockBuilder::at(0x1000);
+    for _ in 0..LOOKS {
+        block = block.instruction(&[0x39, 0x07], &[(SlotKind::Load, 4)]);
+    }
+    let polls = turns.writer.add_block(block.instruction(&[0x75, 0xde], &[]).build()).expect("a block");
+    let works = BlockBuilder::at(0x3000).instruction(&[0x90], &[]).build();
+    let works = turns.writer.add_block(works).expect("a block");
+    let words: Vec<u64> = (0..LOOKS).map(|word| WORD + 4 * word).collect();
+    turns.start(SECOND);
+    turns.execute(SECOND, polls, &words, 40_000);
+    turns.turn(FIRST);
+    turns.execute(FIRST, turns.stores, &[WORD], 1);
+    turns.turn(SECOND);
+    turns.execute(SECOND, polls, &words, 1);
+    turns.execute(SECOND, works, &[], 1);
+    let record = turns.record();
+    let mut reader = record.reader(SECOND);
+    let (mut frame, mut rounds) = (Frame::default(), 0);
+    while reader.next_frame(&mut frame).expect("a frame") {
+        rounds += frame.steps.iter().filter(|step| **step == polls).count();
+    }
+    assert_eq!(rounds, 1);
+}
+
+#[test]
 fn rounds_that_nobody_elses_store_ends_are_work() {
     let turns = polled(|turns| turns.execute(FIRST, turns.stores, &[WORD + 64], 1));
     let (polls, works) = (turns.polls, turns.works);
