@@ -107,7 +107,7 @@ impl<'a> Rounds<'a> {
                 takes_lock = -1;
                 self.found.give_back(thread, object, self.words.number(thread, step));
             }
-            Event::AttemptFailed { .. } | Event::ConditionWait { .. } => {}
+            Event::AttemptFailed { .. } => {}
             Event::FutexWait { object, .. } => self.found.sleeps.push((thread, step, word_of(object))),
             Event::SystemCall { number, .. } => is_loud = !(self.is_quiet_call)(number),
             Event::FutexWake { .. } => is_loud = true,
