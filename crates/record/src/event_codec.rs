@@ -164,8 +164,8 @@ impl EventFields<'_, '_> {
             41 => Event::Turn { clock: self.clock()?, estimate: self.number()? },
             42 => Event::Supply { clock: self.clock()?, object: self.number()? },
             43 => Event::Consume { clock: self.clock()?, object: self.number()?, supply: self.wake()? },
-            44 => Event::HandedOut { begin: self.choice(&BOOLEANS)? },
             39 => Event::Polling { instructions: self.number()?, by_count: self.number()? },
+            44 => Event::HandedOut { begin: self.choice(&BOOLEANS)? },
             40 => {
                 let (clock, object, wake) = (self.clock()?, self.number()?, Clock(self.number()?));
                 Event::SpinWait { clock, object, wake, maker: self.thread()?, lends: self.number()? }
