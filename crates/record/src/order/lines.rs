@@ -79,7 +79,7 @@ impl State {
     /// Who has stored to it last, and at which step, where it is not shared.
     pub(super) fn store(self) -> Option<(usize, u64)> {
         let is_stored = !self.is_untouched() && self.shared().is_none();
-        is_stored.then_some(((self.0 >> STEP_BITS) as usize - 1, self.0 & ((1 << STEP_BITS) - 1)))
+        is_stored.then(|| ((self.0 >> STEP_BITS) as usize - 1, self.0 & ((1 << STEP_BITS) - 1)))
     }
 
     fn of_store(thread: usize, step: u64) -> Self {
@@ -208,6 +208,7 @@ mod tests {
         assert!(lines.store(3, 10, 32) && lines.store(3, 12, 34));
         assert_eq!((lines.state(32).store(), lines.state(34).store()), (Some((3, 12)), Some((3, 12))));
         assert!(lines.state(33).is_untouched() && lines.state(32 + LINE_WORDS).is_untouched());
+        assert_eq!(lines.state(33).store(), None);
         assert!(lines.divided.is_empty());
     }
 
