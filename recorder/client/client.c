@@ -19,6 +19,7 @@
 #include "frame.h"
 #include "initial_stack.h"
 #include "instrument.h"
+#include "keeper.h"
 #include "lifeline.h"
 #include "mapped_files.h"
 #include "module_events.h"
@@ -34,6 +35,7 @@
 #include "wrapped_functions.h"
 
 static void on_process_exit(void) {
+  keeper_end();
   code_table_write_pending();
   wrapped_functions_exit();
   synchronisation_exit();
@@ -65,6 +67,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   lifeline_hold();
   descriptor_limit_init();
   frame_init();
+  keeper_begin();
   code_table_init();
   thread_identities_init();
   selected_memory_init();

@@ -20,6 +20,7 @@
 
 #define WORD_BYTES 8
 
+/* Once the start of the execution is written. */
 static int word_offset(const struct block_plan *plan, uint32_t word) {
   /* The position has already been advanced over the whole execution. */
   return ((int)word - (int)plan->raw_words) * WORD_BYTES;
@@ -79,16 +80,16 @@ static void insert_execution_start(void *drcontext, instrlist_t *block, instr_t 
   int bytes = plan->raw_words * WORD_BYTES;
   app_pc pc = instr_get_app_pc(where);
   insert_read_position(drcontext, block, where, reg);
+  /* First, so that whole records stand before the position at any time. */
+  insert_store(block, where,
+               INSTR_CREATE_mov_st(drcontext, opnd_create_base_disp(reg, DR_REG_NULL, 0, 0, OPSZ_8),
+                                   OPND_CREATE_INT32((int)plan->id)),
+               pc);
   instrlist_meta_preinsert(
       block, where,
       INSTR_CREATE_lea(drcontext, opnd_create_reg(reg),
                        opnd_create_base_disp(reg, DR_REG_NULL, 0, bytes, OPSZ_lea)));
   dr_insert_write_raw_tls(drcontext, block, where, position_tls_segment, position_tls_offset, reg);
-  insert_store(block, where,
-               INSTR_CREATE_mov_st(drcontext,
-                                   opnd_create_base_disp(reg, DR_REG_NULL, 0, -bytes, OPSZ_8),
-                                   OPND_CREATE_INT32((int)plan->id)),
-               pc);
   if (values_are_recorded)
     insert_store(
         block, where,

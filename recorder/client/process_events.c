@@ -5,6 +5,7 @@
 
 #include "block_plan.h"
 #include "descriptor_limit.h"
+#include "keeper.h"
 #include "process_image.h"
 #include "raw_system_call.h"
 #include "recording.h"
@@ -31,10 +32,12 @@ void process_events_before_childs_call(int number) {
 
 static void on_fork(void *drcontext) {
   block_plans_after_fork();
-  if (process_image_forks(thread_of(drcontext)))
+  if (process_image_forks(thread_of(drcontext))) {
     descriptor_limit_continue_in_child();
-  else
+    keeper_begin();
+  } else {
     is_unrecorded_child = true;
+  }
 }
 
 void process_events_init(void) { dr_register_fork_init_event(on_fork); }

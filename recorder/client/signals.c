@@ -14,6 +14,7 @@
 #include "recording.h"
 #include "synchronisation.h"
 #include "threads.h"
+#include "vsyscall_page.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
@@ -46,6 +47,8 @@ static dr_signal_action_t on_signal(void *drcontext, dr_siginfo_t *information) 
   note_taken(information->sig);
   if (instrument_handle_fault(drcontext, information))
     return DR_SIGNAL_SUPPRESS;
+  if (vsyscall_page_called(drcontext, information))
+    return DR_SIGNAL_REDIRECT;
   if (is_fault(information->sig) && information->raw_mcontext_valid)
     interrupt_block(thread_of(drcontext), (uint64_t)(ptr_uint_t)information->mcontext->pc);
   return DR_SIGNAL_DELIVER;

@@ -102,10 +102,14 @@ void code_table_exit(void) {
 
 uint32_t code_table_record_id(uint32_t id) { return id - table.ids_before; }
 
-void code_table_after_fork(void) {
-  table.ids_before = table.first_id - 1;
+static void renew_locks(void) {
   table.lock = platform_mutex_create();
   table.write_lock = platform_mutex_create();
+}
+
+void code_table_after_fork(void) {
+  table.ids_before = table.first_id - 1;
+  renew_locks();
 }
 
 bool block_word_is_reached(const struct block *block, uint32_t word, uint32_t instructions) {
@@ -223,8 +227,8 @@ static uint32_t write_frame(uint32_t first, uint32_t end) {
   frame_append(buffer, &frame);
   frame_buffer_give_back(buffer);
   control->code_bytes += frame.raw_bytes;
-  control->code_sequence++;
   control->blocks = code_table_record_id(last) - 1;
+  control->code_sequence++;
   return last;
 }
 
@@ -237,4 +241,14 @@ void code_table_write_pending(void) {
   while (first < end)
     first = write_frame(first, end);
   platform_mutex_unlock(table.write_lock);
+}
+
+void code_table_continue_killed(void) {
+  struct process_control *control = recording.control;
+  renew_locks();
+  uint32_t blocks = frame_last_blocks(control->code_sequence);
+  if (blocks == 0)
+    return;
+  control->blocks = blocks;
+  control->code_sequence++;
 }

@@ -49,6 +49,8 @@ void code_table_init(void);
 void code_table_exit(void);
 /* In a forked child: whoever held a lock is gone, and none of the blocks is in its record yet. */
 void code_table_after_fork(void);
+/* Where the process was killed: whoever held a lock is gone, and the last frame was written. */
+void code_table_continue_killed(void);
 
 /* The id that a block has in the record: in a child's they count from its first image on. */
 uint32_t code_table_record_id(uint32_t id);

@@ -12,6 +12,7 @@ struct encoder {
   struct trace_frame frame;
   struct predictor predictor;
   struct value_queue *values; /* what the executions wrote; NULL without --values */
+  const uint64_t *reached;    /* what stands before it is in the frame */
 };
 
 void encoder_init(struct encoder *encoder, uint32_t thread, uint32_t sequence, uint64_t position);

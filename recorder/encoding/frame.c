@@ -22,6 +22,14 @@ static struct {
   int file; /* negative: none */
   void *lock;
   struct frame_buffer *idle;
+  /* The last one that was written, or is being. */
+  struct {
+    struct frame_description description;
+    const uint8_t *bytes;
+    size_t count;
+    long offset; /* in the file */
+    volatile bool is_written;
+  } last;
 } frames;
 
 static void fail(uint32_t error) {
@@ -47,6 +55,8 @@ void frame_init(void) {
 
 int frame_is_record(int descriptor) { return descriptor == frames.file; }
 
+int frame_record(void) { return frames.file; }
+
 void frame_after_fork(void) { frames.lock = platform_mutex_create(); }
 
 void frame_create_record(void) {
@@ -64,10 +74,11 @@ void frame_create_record(void) {
   child_info_append();
 }
 
-void frame_continue_in_child(void) {
-  if (frames.file >= 0)
+void frame_forget_record(bool shares_descriptors) {
+  if (frames.file >= 0 && !shares_descriptors)
     platform_close_file(frames.file);
-  frame_create_record();
+  frames.file = -1;
+  frames.last.bytes = NULL;
 }
 
 static void buffer_release_memory(struct frame_buffer *buffer) {
@@ -133,6 +144,18 @@ static void write_whole(const uint8_t *bytes, size_t count) {
   }
 }
 
+static void write_last(const struct frame_description *frame, const uint8_t *bytes, size_t count) {
+  frames.last.is_written = true;
+  frames.last.description = *frame;
+  frames.last.bytes = bytes;
+  frames.last.count = count;
+  frames.last.offset = raw_system_call(SYS_lseek, (uintptr_t)frames.file, 0, SEEK_END);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  frames.last.is_written = false;
+  write_whole(bytes, count);
+  frames.last.is_written = true;
+}
+
 void frame_append(struct frame_buffer *buffer, struct frame_description *frame) {
   uint8_t *stored = buffer->stored + FRAME_HEADER_BYTES;
   size_t stored_bytes =
@@ -140,7 +163,11 @@ void frame_append(struct frame_buffer *buffer, struct frame_description *frame) 
                         buffer->payload, buffer->payload_bytes, COMPRESSION_LEVEL);
   frame->version = RECORD_VERSION;
   frame->codec = CODEC_ZSTD;
-  if (ZSTD_isError(stored_bytes)) { /* Cannot be: the room is enough. Then it goes as it is. */
+  /* No reader takes a small record for a large program. */
+  bool is_too_small =
+      frame->kind == FRAME_CODE && buffer->payload_bytes / RECORD_CODE_RATIO_MAX > stored_bytes;
+  /* That it fails cannot be: the room is enough. */
+  if (ZSTD_isError(stored_bytes) || is_too_small) {
     frame->codec = CODEC_STORED;
     stored_bytes = buffer->payload_bytes;
     memcpy(stored, buffer->payload, stored_bytes);
@@ -149,5 +176,25 @@ void frame_append(struct frame_buffer *buffer, struct frame_description *frame) 
   frame->raw_bytes = buffer->payload_bytes;
   frame_header_write(buffer->stored, frame, stored);
   if (!recording.is_stopped)
-    write_whole(buffer->stored, FRAME_HEADER_BYTES + stored_bytes);
+    write_last(frame, buffer->stored, FRAME_HEADER_BYTES + stored_bytes);
+}
+
+void frame_write_again(void) {
+  if (frames.last.bytes == NULL || frames.last.is_written)
+    return;
+  raw_system_call(SYS_ftruncate, (uintptr_t)frames.file, (uintptr_t)frames.last.offset, 0);
+  write_whole(frames.last.bytes, frames.last.count);
+}
+
+bool frame_is_last(enum frame_kind kind, uint32_t thread, uint32_t sequence) {
+  const struct frame_description *last = &frames.last.description;
+  return frames.last.bytes != NULL && last->kind == kind && last->thread == thread &&
+         last->sequence == sequence;
+}
+
+uint32_t frame_last_blocks(uint32_t sequence) {
+  const struct frame_description *last = &frames.last.description;
+  return frame_is_last(FRAME_CODE, 0, sequence)
+             ? (uint32_t)(last->position + last->instructions) - 1
+             : 0;
 }

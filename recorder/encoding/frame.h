@@ -6,6 +6,7 @@
 
 #include "record_format.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,11 +26,14 @@ void frame_exit(void);
 void frame_after_fork(void);
 /* Creates the record of a child, with its INFO frame. */
 void frame_create_record(void);
-/* In a forked child that is recorded: what it writes goes to a record of its own. */
-void frame_continue_in_child(void);
+
+/* In a forked child: the parent's record is not its. Where they share their descriptors, it is not
+ * closed. */
+void frame_forget_record(bool shares_descriptors);
 
 /* Whether the descriptor is that of the record. */
 int frame_is_record(int descriptor);
+int frame_record(void);
 
 /* A buffer with room for `payload_bytes`. */
 struct frame_buffer *frame_buffer_take(size_t payload_bytes);
@@ -38,5 +42,12 @@ void frame_buffer_give_back(struct frame_buffer *buffer);
 /* Compresses the payload, completes `frame` (codec and sizes) and appends it to the record. After a
  * failure the recording is stopped. */
 void frame_append(struct frame_buffer *buffer, struct frame_description *frame);
+
+/* Where the process was killed while a frame was written: writes it again. */
+void frame_write_again(void);
+/* Whether it is the last frame that was written. */
+bool frame_is_last(enum frame_kind kind, uint32_t thread, uint32_t sequence);
+/* With which block the CODE frame with this number ends, if that is the last one; 0 otherwise. */
+uint32_t frame_last_blocks(uint32_t sequence);
 
 #endif

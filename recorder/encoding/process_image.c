@@ -17,6 +17,8 @@
 #include "unrecorded_children.h"
 #include "wake_pairing.h"
 
+#include <linux/sched.h>
+
 void process_image_before_exec(struct thread *thread, struct system_call *call) {
   struct process_control *control = recording.control;
   platform_visit_stopped_threads(thread_flush);
@@ -33,6 +35,7 @@ bool process_image_forks(struct thread *thread) {
   pages_after_fork();
   code_table_after_fork();
   frame_after_fork();
+  frame_forget_record((thread->system_call.flags & CLONE_FILES) != 0);
   mapped_files_after_fork();
   selected_memory_after_fork();
   thread_identities_after_fork();
@@ -41,7 +44,7 @@ bool process_image_forks(struct thread *thread) {
   call_paths_after_fork();
   if (recording_continue_in_child()) {
     lifeline_hold_in_child();
-    frame_continue_in_child();
+    frame_create_record();
     thread_continue_in_child(thread);
     region_of_interest_continue_in_child(thread);
     return true;

@@ -18,6 +18,7 @@
 #include "unrecorded_children.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -58,9 +59,10 @@ static uint64_t clone_flags(const struct system_call *call) {
   return flags;
 }
 
-static void send_fork(struct thread *thread, int64_t child) {
-  /* It may have told of itself, and of what it runs, before. */
-  if (!recording.area->children)
+static void send_fork(struct thread *thread, int64_t child, bool shares_memory) {
+  /* It may have told of itself, and of what it runs, before. With --children it has a record as
+   * soon as it has memory of its own. */
+  if (!recording.area->children || shares_memory)
     unrecorded_child_runs((int32_t)child, NULL);
   struct fields fields;
   fields_begin(&fields);
@@ -70,7 +72,7 @@ static void send_fork(struct thread *thread, int64_t child) {
 
 static void after_clone(struct thread *thread, const struct system_call *call, int64_t result) {
   if ((call->flags & CLONE_THREAD) == 0) {
-    send_fork(thread, result);
+    send_fork(thread, result, (call->flags & CLONE_VM) != 0);
     return;
   }
   if (baton_has(thread))
@@ -108,7 +110,11 @@ static void before(struct thread *thread, struct system_call *call) {
     thread_identities_await_starts();
     break;
   case SYS_execve:
+    unrecorded_bits_of(AT_FDCWD, (const char *)(uintptr_t)call->argument[0]);
+    process_image_before_exec(thread, call);
+    break;
   case SYS_execveat:
+    unrecorded_bits_of((int)call->argument[0], (const char *)(uintptr_t)call->argument[1]);
     process_image_before_exec(thread, call);
     break;
   case SYS_exit_group:
@@ -152,7 +158,7 @@ static void after(struct thread *thread, struct system_call *call, int64_t resul
   case SYS_fork:
   case SYS_vfork:
     if (result > 0)
-      send_fork(thread, result);
+      send_fork(thread, result, call->x86_64 == SYS_vfork);
     break;
   case SYS_futex:
     futex_after(thread, call, result);
@@ -192,8 +198,8 @@ static int64_t recorded_result(const struct system_call *call, int64_t result) {
 
 void system_call_identify(struct system_call *call) {
   call->x86_64 = instruction_set.x86_64_call(call->number);
-  if (call->x86_64 == SYS_clone || call->x86_64 == SYS_clone3)
-    call->flags = clone_flags(call);
+  bool is_clone = call->x86_64 == SYS_clone || call->x86_64 == SYS_clone3;
+  call->flags = is_clone ? clone_flags(call) : 0;
 }
 
 void system_call_begins(struct thread *thread, struct system_call *call) {

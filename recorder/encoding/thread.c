@@ -28,9 +28,9 @@ uint64_t thread_pointer(struct thread *thread) {
   return thread->pointer;
 }
 
-/* Encodes [buffer, end), and where values are recorded what of it depends on other threads. */
-static const uint64_t *encode(struct thread *thread, const uint64_t *end) {
-  const uint64_t *from = thread->buffer, *stop;
+/* Where values are recorded, with what of it depends on other threads. */
+const uint64_t *thread_encode(struct thread *thread, const uint64_t *from, const uint64_t *end) {
+  const uint64_t *stop;
   if (!values_are_recorded)
     return encoder_consume(&thread->encoder, from, end);
   while ((stop = write_order_look(thread, end)) != end) {
@@ -61,7 +61,10 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
     end = thread->call_position;
   }
   const uint64_t *consumed = end < limit ? end : limit;
-  const uint64_t *kept = encode(thread, consumed);
+  thread->encoder.reached = thread->buffer;
+  thread->phase = THREAD_ENCODES;
+  const uint64_t *kept = thread_encode(thread, thread->buffer, consumed);
+  thread->phase = THREAD_MOVES;
   if (values_are_recorded)
     write_order_moved(thread, kept);
   memmove(thread->buffer, kept, (size_t)(limit - kept) * sizeof(uint64_t));
@@ -69,6 +72,7 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
     thread->call_position -= kept - thread->buffer;
   moved = *thread->position - (kept - thread->buffer);
   *thread->position = moved;
+  thread->phase = THREAD_RUNS;
   if (baton_has(thread))
     baton_moved(thread, moved - position, false);
   if (recording.is_stopped)
@@ -124,9 +128,13 @@ void thread_flush(struct thread *thread) {
     return;
   if (thread->call_position != NULL)
     call_path_drop(thread);
-  encode(thread, *thread->position);
+  thread->encoder.reached = thread->buffer;
+  thread->phase = THREAD_ENCODES;
+  thread_encode(thread, thread->buffer, *thread->position);
+  thread->phase = THREAD_MOVES;
   trace_frame_write(&thread->encoder.frame);
   *thread->position = thread->buffer;
+  thread->phase = THREAD_RUNS;
   write_order_moved(thread, thread->order.walked);
   if (thread->call_position != NULL)
     thread->call_position = thread->buffer;

@@ -79,6 +79,9 @@ struct suspended_call {
   struct call call;
 };
 
+/* What happens to its buffer: who kills the process may do so at any moment (killed_process.h). */
+enum thread_phase { THREAD_RUNS, THREAD_ENCODES, THREAD_MOVES };
+
 struct thread {
   uint32_t id;
   int32_t process;     /* that it runs in */
@@ -86,6 +89,7 @@ struct thread {
   void *engine_thread; /* what the engine calls it */
   uint64_t *buffer;
   uint64_t *guard;             /* its end */
+  volatile int phase;          /* enum thread_phase */
   uint64_t **position;         /* where the next execution goes; instrumented code advances it */
   struct baton_limits *limits; /* instrumented code compares the position with them */
   struct baton_member member;
@@ -124,6 +128,10 @@ void thread_end(struct thread *thread);
 
 /* In a forked child that is recorded: this thread, its only one, begins anew. */
 void thread_continue_in_child(struct thread *thread);
+
+/* Encodes what stands in the buffer between `from` and `end`, but for an execution that does not
+ * end there; returns where it stopped. */
+const uint64_t *thread_encode(struct thread *thread, const uint64_t *from, const uint64_t *end);
 
 /* Appends an event; `fields` as they stand in the record, behind the clock. */
 void thread_event(struct thread *thread, uint8_t type, const uint8_t *fields, size_t field_bytes);

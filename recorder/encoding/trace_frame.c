@@ -76,6 +76,13 @@ static uint8_t *append_stream(uint8_t *out, uint8_t **directory, uint32_t id, co
   return out + count;
 }
 
+static void close_frame(struct trace_frame *frame) {
+  frame->is_open = false;
+  frame->sequence++;
+  frame->position += frame->instructions;
+  frame->instructions_end = 0; /* The next execution or event opens a frame. */
+}
+
 void trace_frame_write(struct trace_frame *frame) {
   if (!frame->is_open)
     return;
@@ -107,10 +114,12 @@ void trace_frame_write(struct trace_frame *frame) {
   frame_append(buffer, &description);
   frame_buffer_give_back(buffer);
   trace_frame_count_instructions(frame);
-  frame->sequence++;
-  frame->position += frame->instructions;
-  frame->is_open = false;
-  frame->instructions_end = 0; /* The next execution or event opens a frame. */
+  close_frame(frame);
+}
+
+void trace_frame_close_if_written(struct trace_frame *frame) {
+  if (frame->is_open && frame_is_last(FRAME_TRACE, frame->thread, frame->sequence))
+    close_frame(frame);
 }
 
 void trace_frame_event(struct trace_frame *frame, uint8_t type, bool has_clock, uint64_t clock,

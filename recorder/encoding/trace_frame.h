@@ -43,6 +43,8 @@ void trace_frame_free(struct trace_frame *frame);
 void trace_frame_open(struct trace_frame *frame);
 /* Writes what is in it, if it is open. */
 void trace_frame_write(struct trace_frame *frame);
+/* Where the process was killed when it had just been written. */
+void trace_frame_close_if_written(struct trace_frame *frame);
 
 /* Appends an event; `fields` as they stand in the record, behind the clock. */
 void trace_frame_event(struct trace_frame *frame, uint8_t type, bool has_clock, uint64_t clock,

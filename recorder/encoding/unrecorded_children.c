@@ -2,9 +2,12 @@
 #include "unrecorded_children.h"
 
 #include "platform.h"
+#include "raw_system_call.h"
 #include "recording.h"
 
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 /* The process's entry, made where there is none; NULL where there is no room. Parent and child may
  * look at the same time, in processes of their own. */
@@ -20,12 +23,8 @@ static struct unrecorded_child *entry_of(int32_t process) {
   return NULL;
 }
 
-void unrecorded_child_runs(int32_t process, const char *path) {
-  if (recording.area == NULL)
-    return;
-  struct unrecorded_child *entry = entry_of(process);
-  if (entry == NULL || path == NULL)
-    return;
+/* The last part of a path of the program's, as much as there is room for. */
+static void read_name(char into[CONTROL_NAME_BYTES], const char *path) {
   char text[CONTROL_PATH_BYTES];
   size_t count = 0, read;
   while (count < sizeof(text) - 1 && platform_read(path + count, 1, &text[count], &read) &&
@@ -38,8 +37,29 @@ void unrecorded_child_runs(int32_t process, const char *path) {
       name = at + 1;
   }
   size_t length = strlen(name);
-  if (length >= sizeof(entry->name))
-    length = sizeof(entry->name) - 1;
-  memcpy(entry->name, name, length);
-  entry->name[length] = '\0';
+  if (length >= CONTROL_NAME_BYTES)
+    length = CONTROL_NAME_BYTES - 1;
+  memcpy(into, name, length);
+  into[length] = '\0';
+}
+
+void unrecorded_child_runs(int32_t process, const char *path) {
+  if (recording.area == NULL)
+    return;
+  struct unrecorded_child *entry = entry_of(process);
+  if (entry != NULL && path != NULL)
+    read_name(entry->name, path);
+}
+
+void unrecorded_bits_of(int folder, const char *path) {
+  struct stat status;
+  if (raw_system_call_of_5(SYS_newfstatat, (uintptr_t)folder, (uintptr_t)path, (uintptr_t)&status,
+                           0, 0) != 0)
+    return;
+  bool runs_as_user = (status.st_mode & S_ISUID) != 0 &&
+                      status.st_uid != (uid_t)raw_system_call(SYS_geteuid, 0, 0, 0);
+  bool runs_as_group = (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 &&
+                       status.st_gid != (gid_t)raw_system_call(SYS_getegid, 0, 0, 0);
+  if (runs_as_user || runs_as_group)
+    read_name(recording.area->set_id_program, path);
 }

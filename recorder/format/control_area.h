@@ -32,6 +32,7 @@ struct process_control {
   int32_t parent;      /* likewise */
   uint64_t start_time; /* in clock ticks since the machine's start: an id may be used again */
   uint32_t is_sealed;  /* by the launcher */
+  int32_t keeper;      /* kernel id of who writes what is left where it is killed; 0 for nobody */
 
   /* Counted by the client. */
   uint64_t clock;          /* process clock: the last one given out */
@@ -90,6 +91,7 @@ struct control_area {
   uint64_t schedule;  /* which order of their turns, from 1 */
   /* Set by the client: some process has had children or timers. */
   uint32_t is_among_others;
+  char set_id_program[CONTROL_NAME_BYTES]; /* likewise: one that ran without its set-id bit */
 
   uint32_t processes; /* entries given out; more than there are when children were left out */
   struct process_control process[CONTROL_PROCESSES_MAX]; /* the first process is the first */

@@ -30,6 +30,7 @@ enum frame_codec { CODEC_STORED = 0, CODEC_ZSTD = 1 };
 #define FRAME_EVENTS_MAX (1u << 20)
 #define RECORD_BLOCKS_MAX (1u << 23)
 #define RECORD_CODE_BYTES_MAX (512u << 20)
+#define RECORD_CODE_RATIO_MAX 16u /* to what is stored of it */
 #define RECORD_THREADS_MAX (1u << 20)
 
 enum trace_stream {

@@ -58,6 +58,13 @@ static bool is_running(const struct process_control *control) {
   return start_time == control->start_time && !has_ended;
 }
 
+/* Whether there is somebody who writes what is left when the process is killed, perhaps just now.
+ */
+static bool is_kept(const struct process_control *control) {
+  int keeper = __atomic_load_n(&control->keeper, __ATOMIC_ACQUIRE);
+  return keeper > 0 && kill(keeper, 0) == 0;
+}
+
 /* The wait status, from whoever knows it best. */
 static int status_of(const struct process_control *control, const struct child *child) {
   if (child->is_reaped)
@@ -108,6 +115,8 @@ static bool seal_ended(struct control_area *area, struct child *children, const 
     const struct process_control *control = &area->process[i];
     struct child *child = &children[i];
     if (__atomic_load_n(&control->process, __ATOMIC_ACQUIRE) == 0 || control->is_sealed)
+      continue;
+    if (!is_last && is_kept(control))
       continue;
     if (!is_last && !child->is_reaped) {
       if (is_running(control))

@@ -82,6 +82,7 @@ int main(int argc, char **argv) {
                          control_descriptor, arguments.starter);
   int status = arguments.children ? children_wait(control, arguments.roi, &has_failed)
                                   : recorded_process_wait();
+  recorded_process_await_keepers();
   if (recorded_process_is_abandoned()) {
     record_file_discard(&file);
     if (arguments.is_temporary)

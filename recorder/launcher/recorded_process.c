@@ -256,6 +256,11 @@ void recorded_process_start(const struct program *program, const struct emulator
 
 void recorded_process_has_ended(void) { process = 0; }
 
+void recorded_process_await_keepers(void) {
+  while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+    ;
+}
+
 bool recorded_process_is_abandoned(void) { return the_starter != 0 && getppid() != the_starter; }
 
 int recorded_process_id(void) { return process; }

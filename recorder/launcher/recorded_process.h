@@ -27,6 +27,8 @@ bool recorded_process_is_abandoned(void);
 int recorded_process_id(void);
 /* Waits for its end; its wait status. */
 int recorded_process_wait(void);
+/* It has ended; likewise for who writes what it had in its buffers where it was killed. */
+void recorded_process_await_keepers(void);
 /* Somebody else has waited for it. */
 void recorded_process_has_ended(void);
 

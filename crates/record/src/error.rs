@@ -57,6 +57,9 @@ pub enum Problem {
         /// Whether a part of a further frame follows them.
         incomplete: bool,
     },
+    /// There is nothing to replay.
+    #[error("no instruction of the program is in the record{0}")]
+    Empty(&'static str),
     /// Cut off so early that there is nothing to read.
     #[error("the record was cut off before its first frame was whole")]
     NothingWhole,

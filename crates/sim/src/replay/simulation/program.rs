@@ -12,7 +12,7 @@ use crate::host::Workload;
 use crate::system::persist_policy;
 use fencepost_isa::InstructionSet;
 use fencepost_isa::micro_op::{DecodedBlock, MicroOp, WarmBlock};
-use fencepost_record::{AddressRanges, Problem, Record, RecordError};
+use fencepost_record::{AddressRanges, Ended, Problem, Record, RecordError};
 
 /// A program ready to be replayed: its record and its decoded code, shared by all its replays.
 #[derive(Clone)]
@@ -26,13 +26,20 @@ impl Program {
     /// Decodes the code of `record`.
     ///
     /// # Errors
-    /// If it is of an instruction set that cannot be decoded.
+    /// If it is of an instruction set that cannot be decoded, or has no instructions.
     pub fn new(record: Record) -> Result<Program, RecordError> {
+        let refused = |problem| RecordError { record: record.source().name().to_owned(), frame: None, problem };
         let found = &record.info().isa;
         let Some(instruction_set) = InstructionSet::from_name(found) else {
-            let problem = Problem::OtherInstructionSet { found: found.clone(), replayable: InstructionSet::NAMES };
-            return Err(RecordError { record: record.source().name().to_owned(), frame: None, problem });
+            let replayable = InstructionSet::NAMES;
+            return Err(refused(Problem::OtherInstructionSet { found: found.clone(), replayable }));
         };
+        if record.instructions() == 0 {
+            return Err(refused(Problem::Empty(match record.ended() {
+                Ended::Sealed { lost: 0, .. } => "",
+                _ => ": it was ended before the first of them were written",
+            })));
+        }
         let blocks = instruction_set.decode(record.program()).into();
         Ok(Program { record, instruction_set, blocks })
     }
