@@ -6,6 +6,8 @@
 
 #include "baton.h"
 #include "block_plan.h"
+#include "region_checks.h"
+#include "region_of_interest.h"
 #include "threads.h"
 
 #include <stddef.h>
@@ -40,14 +42,22 @@ bool baton_checks_is_atomic(instr_t *instr) {
 static void look(app_pc pc, int lead) {
   void *drcontext = dr_get_current_drcontext();
   struct thread *thread = thread_of(drcontext);
-  if (!baton_has(thread) || !(baton_is_away(thread) || baton_is_due(thread, (enum baton_lead)lead)))
+  if (!baton_has(thread))
+    return;
+  bool is_away = baton_is_away(thread), was_outside = region_is_outside;
+  if (!is_away)
+    region_of_interest_look(thread);
+  bool is_due = is_away || baton_is_due(thread, (enum baton_lead)lead);
+  if (!is_due && region_is_outside == was_outside)
     return;
   dr_mcontext_t context = {.size = sizeof(context), .flags = DR_MC_ALL};
   dr_get_mcontext(drcontext, &context);
   context.pc = pc;
-  if (baton_is_away(thread))
+  if (region_is_outside != was_outside)
+    region_checks_renew_code();
+  if (is_away)
     baton_come_back(thread, false, &context);
-  else
+  else if (is_due)
     baton_hand_over(thread, &context);
   /* The code may have been made anew meanwhile. */
   dr_redirect_execution(&context);

@@ -9,6 +9,7 @@
 #include "baton.h"
 #include "baton_checks.h"
 #include "record_format.h"
+#include "region_of_interest.h"
 #include "selected_memory.h"
 #include "value_queue.h"
 #include "vector_elements.h"
@@ -310,7 +311,19 @@ void block_plan_cut(void *drcontext, instrlist_t *block, instr_t *from) {
   }
 }
 
+/* What is outside of the region is counted. */
+static struct block_plan *count_only(void *drcontext, instrlist_t *ilist) {
+  struct block_plan *plan = dr_thread_alloc(drcontext, sizeof(*plan));
+  memset(plan, 0, sizeof(*plan));
+  for (instr_t *instr = instrlist_first_app(ilist); instr != NULL;
+       instr = instr_get_next_app(instr))
+    plan->instructions++;
+  return plan;
+}
+
 struct block_plan *block_plan_create(void *drcontext, instrlist_t *ilist) {
+  if (region_is_outside)
+    return count_only(drcontext, ilist);
   struct draft *draft = &the_draft;
   dr_mutex_lock(draft_lock);
   memset(&draft->block, 0, sizeof(draft->block));

@@ -27,7 +27,7 @@ struct raw_source {
 };
 
 struct block_plan {
-  uint32_t id; /* in the code table; 0 where the block cannot be recorded */
+  uint32_t id; /* in the code table; 0 where the block cannot be recorded, or is not to be */
   uint16_t instructions;
   uint16_t raw_words;
   uint32_t sources;

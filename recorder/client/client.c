@@ -25,6 +25,7 @@
 #include "module_events.h"
 #include "process_events.h"
 #include "recording.h"
+#include "region_checks.h"
 #include "region_of_interest.h"
 #include "selected_memory.h"
 #include "signals.h"
@@ -46,6 +47,7 @@ static void on_process_exit(void) {
   mapped_files_exit();
   chance_instructions_exit();
   baton_checks_exit();
+  region_checks_exit();
   instrument_exit();
   threads_exit();
   selected_memory_exit();
@@ -74,7 +76,9 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   baton_init();
   if (baton_is_passed)
     initial_stack_hide_chance();
+  region_of_interest_init();
   threads_init();
+  region_checks_init();
   instrument_init();
   baton_checks_init();
   chance_instructions_init();
@@ -83,7 +87,6 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   system_call_events_init();
   signals_init();
   process_events_init();
-  region_of_interest_init();
   synchronisation_init();
   wrapped_functions_init();
   dr_register_exit_event(on_process_exit);

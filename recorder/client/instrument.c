@@ -10,6 +10,7 @@
 
 #include "block_plan.h"
 #include "recording.h"
+#include "region_of_interest.h"
 #include "selected_memory.h"
 #include "threads.h"
 #include "value_calls.h"
@@ -97,6 +98,20 @@ static void insert_execution_start(void *drcontext, instrlist_t *block, instr_t 
         pc);
   if (plan->position_register == DR_REG_NULL)
     unreserve(drcontext, block, where, reg);
+}
+
+/* Outside of the region: the position goes on by a word for each instruction. */
+static void insert_count(void *drcontext, instrlist_t *block, instr_t *where,
+                         const struct block_plan *plan) {
+  reg_id_t reg = reserve_or_fail(drcontext, block, where, 0);
+  insert_read_position(drcontext, block, where, reg);
+  instrlist_meta_preinsert(
+      block, where,
+      INSTR_CREATE_lea(
+          drcontext, opnd_create_reg(reg),
+          opnd_create_base_disp(reg, DR_REG_NULL, 0, plan->instructions * WORD_BYTES, OPSZ_lea)));
+  dr_insert_write_raw_tls(drcontext, block, where, position_tls_segment, position_tls_offset, reg);
+  unreserve(drcontext, block, where, reg);
 }
 
 static void insert_register(void *drcontext, instrlist_t *block, instr_t *where,
@@ -307,6 +322,8 @@ static dr_emit_flags_t on_insertion(void *drcontext, void *tag, instrlist_t *blo
       plan->position_register = DR_REG_NULL;
     }
     plan->next_instruction++;
+  } else if (instr_is_app(instr) && region_is_outside && plan->next_instruction++ == 0) {
+    insert_count(drcontext, block, instr, plan);
   }
   if (drmgr_is_last_instr(drcontext, instr))
     block_plan_free(drcontext, plan);

@@ -58,7 +58,7 @@ static void on_transfer(void *drcontext, const dr_kernel_xfer_info_t *transfer) 
   struct thread *thread = thread_of(drcontext);
   if (baton_has(thread))
     baton_leave_call(thread);
-  if (!thread->is_recorded)
+  if (!thread_is_followed(thread))
     return;
   if (transfer->type == DR_XFER_SIGNAL_RETURN) {
     synchronisation_resume_call(thread);

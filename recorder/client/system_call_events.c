@@ -45,7 +45,7 @@ static bool makes_call(void *drcontext, struct thread *thread, struct system_cal
     return false;
   case CALL_IS_MADE:
     dr_syscall_set_result(drcontext, (reg_t)result);
-    if (thread->is_recorded)
+    if (thread_is_followed(thread))
       system_call_ends(thread, call, result);
     return false;
   case CALL_GOES_OUTSIDE:
@@ -83,13 +83,13 @@ static bool on_before(void *drcontext, int number) {
     return false;
   if (!thread->is_recorded)
     process_events_before_childs_call(number);
-  if (!thread->is_recorded && !baton_has(thread))
+  if (!thread_is_followed(thread) && !baton_has(thread))
     return true;
   struct system_call *call = &thread->system_call;
   call->number = number;
   for (int i = 0; i < SYSTEM_CALL_ARGUMENTS; i++)
     call->argument[i] = dr_syscall_get_param(drcontext, i);
-  if (thread->is_recorded)
+  if (thread_is_followed(thread))
     system_call_begins(thread, call);
   else
     system_call_identify(call);
@@ -109,7 +109,7 @@ static void on_after(void *drcontext, int number) {
   signals_after_call(number, result);
   if (thread->system_call.number != number)
     return;
-  if (thread->is_recorded)
+  if (thread_is_followed(thread))
     system_call_ends(thread, &thread->system_call, result);
   if (baton_has(thread))
     baton_call_ends(thread, &thread->system_call, result);

@@ -5,6 +5,7 @@
 
 #include "baton_checks.h"
 #include "exported_functions.h"
+#include "region_checks.h"
 #include "region_of_interest.h"
 #include "synchronisation.h"
 #include "threads.h"
@@ -38,24 +39,8 @@ static void wrap_synchronisation(const char *name, app_pc address, void *user_da
     baton_checks_meet_at(address);
 }
 
-static void at_start(void *wrapping, void **user_data) {
-  region_of_interest_begin(thread_of_call(wrapping));
-}
-
-static void at_stop(void *wrapping, void **user_data) {
-  region_of_interest_end(thread_of_call(wrapping));
-}
-
-static void at_return(void *wrapping, void *user_data) {
-  region_of_interest_end(thread_of_call(wrapping));
-}
-
-static void wrap_region(const char *name, app_pc address, void *user_data) {
-  bool ends = region_of_interest_ends_at(name);
-  if (region_of_interest_begins_at(name))
-    drwrap_wrap_ex(address, at_start, ends ? at_return : NULL, NULL, DRWRAP_FLAGS_NONE);
-  else if (ends)
-    drwrap_wrap_ex(address, at_stop, NULL, NULL, DRWRAP_FLAGS_NONE);
+static void find_region(const char *name, app_pc address, void *user_data) {
+  region_checks_function(name, address);
 }
 
 void wrapped_functions_search(const module_data_t *module) {
@@ -66,17 +51,15 @@ void wrapped_functions_search(const module_data_t *module) {
   if (!region_of_interest_has_functions() || module->full_path == NULL ||
       module->full_path[0] == '\0')
     return;
-  symbol_functions(module, wrap_region, NULL);
-  exported_functions(module, wrap_region, NULL);
+  symbol_functions(module, find_region, NULL);
+  exported_functions(module, find_region, NULL);
 }
 
 void wrapped_functions_init(void) {
   drwrap_init();
   /* The leaner calls do not keep vector registers, which no synchronisation function is called
-   * with; any other function may be. */
-  drwrap_set_global_flags(region_of_interest_has_functions()
-                              ? DRWRAP_NO_FRILLS
-                              : DRWRAP_NO_FRILLS | DRWRAP_FAST_CLEANCALLS);
+   * with. */
+  drwrap_set_global_flags(DRWRAP_NO_FRILLS | DRWRAP_FAST_CLEANCALLS);
 }
 
 void wrapped_functions_exit(void) { drwrap_exit(); }

@@ -8,6 +8,7 @@
 #include "raw_system_call.h"
 #include "record_format.h"
 #include "recording.h"
+#include "region_of_interest.h"
 #include "spin_rounds.h"
 #include "thread.h"
 
@@ -109,9 +110,12 @@ static void give(struct baton_member *member) {
 
 /* Somebody more can run: the holder, who may have had nobody to look for, looks soon. */
 static void look_soon(void) {
-  if (baton.holder == NULL)
-    return;
-  struct baton_limits *limits = baton.holder->thread->limits;
+  if (baton.holder != NULL)
+    baton_look_at_once(baton.holder->thread);
+}
+
+void baton_look_at_once(struct thread *thread) {
+  struct baton_limits *limits = thread->limits;
   limits->quantum = limits->meeting = limits->pause = NULL;
 }
 
@@ -165,11 +169,11 @@ static void pass_from(struct baton_member *member) {
 /* Before the buffer is full, which moves the position. */
 #define WORDS_BEFORE_END 256
 
+/* Outside of the region the position goes on by a word for each instruction. */
 static uint64_t *limit_behind(const struct thread *thread, uint64_t instructions) {
   uint64_t *at = *thread->position, *last = thread->guard - WORDS_BEFORE_END;
-  return WORDS_OF(instructions) < (uint64_t)(last > at ? last - at : 0)
-             ? at + WORDS_OF(instructions)
-             : last;
+  uint64_t words = region_is_outside ? instructions : WORDS_OF(instructions);
+  return words < (uint64_t)(last > at ? last - at : 0) ? at + words : last;
 }
 
 /* In other schedules than the first, a turn is a quarter to four times as long. */
@@ -194,11 +198,24 @@ void baton_moved(struct thread *thread, ptrdiff_t words, bool is_lost) {
   move_limit(&thread->limits->pause, words);
 }
 
+/* It has to be seen where the region begins. */
+static void limit_by_region(struct thread *thread) {
+  uint64_t words = region_of_interest_look_in();
+  if (words < (uint64_t)(LIMIT_NONE - *thread->position) &&
+      *thread->position + words < thread->limits->quantum)
+    thread->limits->quantum = *thread->position + words;
+}
+
+void baton_set_no_limits(struct thread *thread) {
+  thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;
+  limit_by_region(thread);
+}
+
 static void set_limits(struct thread *thread, const struct baton_member *next) {
   struct baton_limits *limits = thread->limits;
   uint64_t clock = thread->member.clock;
   if (next == NULL) {
-    limits->quantum = limits->meeting = limits->pause = LIMIT_NONE;
+    baton_set_no_limits(thread);
     return;
   }
   uint64_t lead = baton_queue_ready_at(next) > clock ? baton_queue_ready_at(next) - clock : 0;
@@ -211,6 +228,7 @@ static void set_limits(struct thread *thread, const struct baton_member *next) {
   if (baton_queue_has_watchers(baton.first) &&
       limits->quantum > *thread->position + WATCHED_EVERY_WORDS)
     limits->quantum = *thread->position + WATCHED_EVERY_WORDS;
+  limit_by_region(thread);
 }
 
 static void tell_turn(struct thread *thread) {
@@ -357,8 +375,10 @@ static void pay_pause(struct baton_member *member) {
 
 bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   struct baton_member *member = &thread->member;
-  if (is_alone())
+  if (is_alone()) {
+    baton_set_no_limits(thread);
     return false;
+  }
   member->watched = lead == LEAD_MEETING ? 0 : spin_rounds_watch(thread, lead == LEAD_NONE);
   thread_drain(thread);
   baton_clock(thread);
@@ -509,10 +529,6 @@ void baton_sent_signal(struct thread *thread, uint64_t kernel_id) {
       sleep_briefly(LOOK_NS_MIN);
     }
   }
-}
-
-void baton_set_no_limits(struct thread *thread) {
-  thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;
 }
 
 static void append(struct baton_member *member) {

@@ -103,6 +103,8 @@ bool baton_has(const struct thread *thread);
 /* A new thread waits for its first turn; or it does not take part. */
 void baton_join(struct thread *thread);
 void baton_set_no_limits(struct thread *thread);
+/* The thread, which has the baton, looks as soon as it can. */
+void baton_look_at_once(struct thread *thread);
 /* It is about to end: a word that the kernel is to clear when it is gone. */
 volatile int *baton_leaves(void);
 /* It has ended; the baton goes on. */

@@ -4,6 +4,7 @@
 #include "fields.h"
 #include "record_format.h"
 #include "recording.h"
+#include "region_of_interest.h"
 #include "wake_pairing.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ static void after_wait(struct thread *thread, struct system_call *call, int64_t 
   struct fields fields;
   fields_begin(&fields);
   fields_number(&fields, call->argument[0]);
-  fields_number(&fields, wake);
+  fields_number(&fields, region_of_interest_clock(wake));
   fields_byte(&fields, outcome);
   fields_send_clocked(&fields, thread, EVENT_FUTEX_WAIT, clock_advance());
 }

@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "region_of_interest.h"
 
+#include "baton.h"
+#include "fields.h"
+#include "loaded_modules.h"
+#include "memory_map.h"
 #include "record_format.h"
 #include "recording.h"
-#include "thread.h"
 
 #include <string.h>
 
 enum roi_boundary { ROI_BEGINS = 1, ROI_ENDS = 2 };
 
+bool region_is_outside;
+
 static struct {
+  bool is_alone;
+  bool is_over; /* between counts: what comes next is not recorded */
+  uint64_t head_clock;
   bool has_functions;
   char start[CONTROL_OPTION_BYTES], stop[CONTROL_OPTION_BYTES];
   uint64_t begin_count, end_count;
@@ -43,6 +51,73 @@ void region_of_interest_init(void) {
                          !parse_count(region.stop, &region.end_count);
   if (!region.has_functions)
     region.next_count = region.begin_count;
+  region.is_alone = baton_is_passed && recording.area->warm != CONTROL_WARM_ALL;
+  region_is_outside = region.is_alone && region_of_interest_look_in() > 0;
+}
+
+static uint64_t instructions(void) {
+  return __atomic_load_n(&recording.control->instructions, __ATOMIC_RELAXED);
+}
+
+uint64_t region_of_interest_look_in(void) {
+  uint64_t warm = recording.area->warm, from = region.begin_count;
+  if (region.is_over)
+    return 0;
+  if (!region_is_outside || region.next_count != region.begin_count)
+    return UINT64_MAX;
+  from -= warm < from ? warm : from;
+  return from > instructions() ? from - instructions() : 0;
+}
+
+void region_of_interest_count(uint64_t count) {
+  __atomic_add_fetch(&recording.control->instructions, count, __ATOMIC_RELAXED);
+}
+
+uint64_t region_of_interest_clock(uint64_t clock) { return clock < region.head_clock ? 0 : clock; }
+
+/* The threads as they stand, as if the oldest had made the others. */
+static void open_record(void) {
+  struct thread *oldest = baton_first()->thread;
+  for (struct baton_member *member = baton_first(); member != NULL; member = member->next)
+    thread_drain(member->thread);
+  region_is_outside = false;
+  region.head_clock = clock_advance();
+  thread_is_recorded_from_here(oldest);
+  memory_map_send_all(oldest);
+  loaded_modules_send_all(oldest);
+  for (struct baton_member *member = baton_first(); member != NULL; member = member->next) {
+    struct thread *other = member->thread;
+    if (other == oldest)
+      continue;
+    if (!other->is_known) {
+      struct fields fields;
+      fields_begin(&fields);
+      fields_number(&fields, other->id);
+      fields_send_clocked(&fields, oldest, EVENT_THREAD_CREATE, clock_advance());
+    }
+    thread_is_recorded_from_here(other);
+  }
+}
+
+static void close_record(void) {
+  for (struct baton_member *member = baton_first(); member != NULL; member = member->next) {
+    thread_flush(member->thread);
+    member->thread->is_recorded = false;
+  }
+  region.is_over = false;
+  recording.control->live_threads = 0;
+  region_is_outside = true;
+}
+
+void region_of_interest_look(struct thread *thread) {
+  if (region_is_outside)
+    thread_drain(thread);
+  if (region_of_interest_look_in() > 0)
+    return;
+  if (region.is_over)
+    close_record();
+  else
+    open_record();
 }
 
 static void send(struct thread *thread, enum roi_boundary boundary);
@@ -51,7 +126,7 @@ void region_of_interest_continue_in_child(struct thread *thread) {
   if (recording.area->roi[0] == '\0')
     return;
   if (region.has_functions) {
-    if (region.is_inside)
+    if (region.is_inside && thread->is_recorded)
       send(thread, ROI_BEGINS);
   } else {
     region.next_count = region.begin_count;
@@ -74,6 +149,7 @@ uint8_t region_of_interest_pass(uint64_t boundary) {
                                    __ATOMIC_SEQ_CST))
     return 0;
   enum roi_boundary passed = next == UINT64_MAX ? ROI_ENDS : ROI_BEGINS;
+  region.is_over = region.is_alone && passed == ROI_ENDS;
   count_boundary(passed);
   return (uint8_t)passed;
 }
@@ -85,14 +161,28 @@ static void send(struct thread *thread, enum roi_boundary boundary) {
 }
 
 /* The region is the process's: the first thread to get there begins or ends it. */
-void region_of_interest_begin(struct thread *thread) {
-  if (thread->is_recorded && __atomic_exchange_n(&region.is_inside, 1, __ATOMIC_SEQ_CST) == 0)
-    send(thread, ROI_BEGINS);
+bool region_of_interest_begin(struct thread *thread) {
+  bool opens = region_is_outside && thread->process == recording.process;
+  if (!thread->is_recorded && !opens)
+    return false;
+  if (__atomic_exchange_n(&region.is_inside, 1, __ATOMIC_SEQ_CST) != 0)
+    return false;
+  if (opens)
+    open_record();
+  send(thread, ROI_BEGINS);
+  return true;
 }
 
 void region_of_interest_end(struct thread *thread) {
-  if (thread->is_recorded && __atomic_exchange_n(&region.is_inside, 0, __ATOMIC_SEQ_CST) == 1)
-    send(thread, ROI_ENDS);
+  if (!thread->is_recorded || __atomic_exchange_n(&region.is_inside, 0, __ATOMIC_SEQ_CST) != 1)
+    return;
+  send(thread, ROI_ENDS);
+  if (region.is_alone)
+    close_record();
+}
+
+bool region_of_interest_is_of_call(void) {
+  return region.has_functions && strcmp(region.start, region.stop) == 0;
 }
 
 bool region_of_interest_begins_at(const char *function) {

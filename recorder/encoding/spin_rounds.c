@@ -5,6 +5,7 @@
 #include "platform.h"
 #include "raw_words.h"
 #include "record_format.h"
+#include "region_of_interest.h"
 #include "thread.h"
 
 #include <string.h>
@@ -81,7 +82,7 @@ static const uint64_t *last_round(const struct thread *thread) {
 uint32_t spin_rounds_watch(struct thread *thread, bool pauses) {
   const uint64_t *end = *thread->position, *words = pauses ? thread->buffer : last_round(thread);
   thread->member.watched = 0;
-  if (words == NULL || end - words > ROUND_WORDS_MAX)
+  if (region_is_outside || words == NULL || end - words > ROUND_WORDS_MAX)
     return 0;
   for (; words < end; words += raw_words_of(words)) {
     bool is_turn = word_is_marker(*words) && marker_event(*words) == EVENT_TURN;

@@ -9,6 +9,7 @@
 #include "raw_system_call.h"
 #include "record_format.h"
 #include "recording.h"
+#include "region_of_interest.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -140,6 +141,7 @@ static void consume(struct thread *thread, uint64_t key, uint64_t bytes) {
     if (is_last)
       break;
   }
+  clock = region_of_interest_clock(clock);
   if (clock != 0)
     send(thread, EVENT_CONSUME, channel, clock);
 }

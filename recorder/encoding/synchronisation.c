@@ -4,10 +4,12 @@
 #include "arena.h"
 #include "call_path.h"
 #include "fields.h"
+#include "held_locks.h"
 #include "platform.h"
 #include "raw_words.h"
 #include "record_format.h"
 #include "recording.h"
+#include "region_of_interest.h"
 #include "selected_memory.h"
 #include "supplies.h"
 #include "thread_identity.h"
@@ -57,13 +59,17 @@ static void before_release(struct thread *thread, struct call *call) {
 }
 
 static void after_release(struct thread *thread, struct call *call, int result) {
-  if (result == 0)
-    send_object(thread, call->function->event, call->clock, call->argument[0]);
+  if (result != 0)
+    return;
+  send_object(thread, call->function->event, call->clock, call->argument[0]);
+  held_locks_release(thread, call->argument[0]);
 }
 
 static void after_acquire(struct thread *thread, struct call *call, int result) {
   uint8_t event = was_acquired(result) ? call->function->event : (uint8_t)EVENT_ATTEMPT_FAILED;
   send_object(thread, event, clock_advance(), call->argument[0]);
+  if (was_acquired(result))
+    held_locks_acquire(thread, call->argument[0], event);
 }
 
 static void after_spin_lock(struct thread *thread, struct call *call, int result) {
@@ -94,7 +100,7 @@ static void after_wait(struct thread *thread, struct call *call, int result) {
   fields_begin(&fields);
   fields_number(&fields, call->argument[0]);
   fields_number(&fields, call->argument[1]);
-  fields_number(&fields, wake);
+  fields_number(&fields, region_of_interest_clock(wake));
   fields_byte(&fields, is_timeout);
   fields_send_clocked(&fields, thread, EVENT_CONDITION_WAIT, clock_advance());
 }
@@ -138,7 +144,7 @@ static void after_semaphore_wait(struct thread *thread, struct call *call, int r
   struct fields fields;
   fields_begin(&fields);
   fields_number(&fields, call->argument[0]);
-  fields_number(&fields, semaphore_takes(call->argument[0]));
+  fields_number(&fields, region_of_interest_clock(semaphore_takes(call->argument[0])));
   fields_send_clocked(&fields, thread, EVENT_SEMAPHORE_WAIT, clock_advance());
 }
 
@@ -303,7 +309,9 @@ static void leave_ended_call(struct thread *thread, uint64_t stack_pointer) {
   if (thread->call_depth == 0 || stack_pointer < thread->call.stack_pointer)
     return;
   uint64_t *returned =
-      values_are_recorded || thread->call.function->kind == SETS_UP ? NULL : find_return(thread);
+      values_are_recorded || thread->call.function->kind == SETS_UP || thread->call_position == NULL
+          ? NULL
+          : find_return(thread);
   if (returned == NULL && stack_pointer == thread->call.stack_pointer)
     return;
   thread->call_depth = 0;
@@ -321,7 +329,7 @@ const struct function *synchronisation_function(const char *name) {
 }
 
 bool synchronisation_call_begins(struct thread *thread, uint64_t stack_pointer) {
-  if (!thread->is_recorded)
+  if (!thread_is_followed(thread))
     return false;
   leave_ended_call(thread, stack_pointer);
   write_order_send(thread);
@@ -331,21 +339,46 @@ bool synchronisation_call_begins(struct thread *thread, uint64_t stack_pointer) 
   return true;
 }
 
-void synchronisation_call_enters(struct thread *thread, const struct function *function) {
-  struct call *call = &thread->call;
-  call->function = function;
-  if (function->before != NULL)
-    function->before(thread, call);
+static void follow_inside(struct thread *thread) {
+  const struct function *function = thread->call.function;
   call_path_begin(thread, function->before == before_wait ? 2 : 1, function->kind_at,
                   function->kind == WAITS);
   thread->call_position = *thread->position;
 }
 
+void synchronisation_call_enters(struct thread *thread, const struct function *function) {
+  struct call *call = &thread->call;
+  call->function = function;
+  if (function->before != NULL)
+    function->before(thread, call);
+  if (thread->is_recorded)
+    follow_inside(thread);
+}
+
+void synchronisation_recorded_from_here(struct thread *thread) {
+  held_locks_send(thread);
+  if (thread->call_depth == 0)
+    return;
+  struct call *call = &thread->call;
+  if (call->function->before == before_barrier &&
+      barrier_has_opened(call->argument[0], call->generation))
+    call->function = NULL; /* Others have passed it before. */
+  else
+    follow_inside(thread);
+}
+
 void synchronisation_call_returns(struct thread *thread, const struct function *function,
                                   const int *result) {
-  if (!thread->is_recorded || thread->call_depth == 0 || --thread->call_depth > 0 ||
+  if (!thread_is_followed(thread) || thread->call_depth == 0 || --thread->call_depth > 0 ||
       thread->call.function != function)
     return;
+  if (thread->call_position == NULL) {
+    if (result != NULL)
+      send_event(thread, *result);
+    else if (function->before == before_wait)
+      wait_ends(thread->call.argument[0], thread->call.clock, false);
+    return;
+  }
   if (result != NULL && !values_are_recorded && function->kind != SETS_UP) {
     send_path(thread, *result);
     return;
@@ -367,7 +400,7 @@ void synchronisation_suspend_call(struct thread *thread) {
     return;
   struct suspended_call *suspended = &thread->suspended[thread->suspended_count++];
   suspended->depth = thread->call_depth;
-  if (thread->call_depth > 0)
+  if (thread->call_position != NULL)
     call_path_drop(thread);
   suspended->call = thread->call;
   thread->call_depth = 0;
@@ -380,7 +413,7 @@ void synchronisation_resume_call(struct thread *thread) {
   const struct suspended_call *suspended = &thread->suspended[--thread->suspended_count];
   thread->call = suspended->call;
   thread->call_depth = suspended->depth;
-  thread->call_position = suspended->depth > 0 ? *thread->position : NULL;
+  thread->call_position = suspended->depth > 0 && thread->is_recorded ? *thread->position : NULL;
 }
 
 void synchronisation_init(void) {

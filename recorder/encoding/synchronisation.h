@@ -22,6 +22,9 @@ void synchronisation_call_enters(struct thread *thread, const struct function *f
 void synchronisation_call_returns(struct thread *thread, const struct function *function,
                                   const int *result);
 
+/* From now on it is recorded: what it holds, and the call that it is in. */
+void synchronisation_recorded_from_here(struct thread *thread);
+
 /* A signal handler begins inside a synchronisation function: what it does is the program's work. */
 void synchronisation_suspend_call(struct thread *thread);
 /* It has returned, into the function. */

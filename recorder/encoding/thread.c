@@ -10,7 +10,9 @@
 #include "raw_words.h"
 #include "record_format.h"
 #include "recording.h"
+#include "region_of_interest.h"
 #include "selected_memory.h"
+#include "synchronisation.h"
 #include "thread_identity.h"
 
 #include <string.h>
@@ -40,8 +42,27 @@ const uint64_t *thread_encode(struct thread *thread, const uint64_t *from, const
   return encoder_consume(&thread->encoder, from, end);
 }
 
+bool thread_is_followed(const struct thread *thread) {
+  return thread->is_recorded || (region_is_outside && thread->process == recording.process);
+}
+
+/* Outside of the region the position goes on by a word for each instruction. */
+static size_t count_words(struct thread *thread) {
+  ptrdiff_t words = *thread->position - thread->buffer;
+  *thread->position = thread->buffer;
+  if (thread->process == recording.process)
+    region_of_interest_count((uint64_t)words);
+  if (baton_has(thread)) {
+    baton_moved(thread, -words, false);
+    baton_charge(thread, (uint64_t)words);
+  }
+  return (size_t)words;
+}
+
 static size_t drain(struct thread *thread, const uint64_t *end) {
   uint64_t *position = *thread->position, *moved;
+  if (!thread->is_recorded && region_is_outside)
+    return count_words(thread);
   uint64_t *limit = position < thread->guard ? position : thread->guard;
   if (!thread->is_recorded) {
     moved = thread->buffer + EXECUTION_WORDS_MAX;
@@ -70,6 +91,8 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
   memmove(thread->buffer, kept, (size_t)(limit - kept) * sizeof(uint64_t));
   if (thread->call_position != NULL)
     thread->call_position -= kept - thread->buffer;
+  if (region_of_interest_look_in() == 0 && baton_has(thread))
+    baton_look_at_once(thread);
   moved = *thread->position - (kept - thread->buffer);
   *thread->position = moved;
   thread->phase = THREAD_RUNS;
@@ -140,18 +163,19 @@ void thread_flush(struct thread *thread) {
     thread->call_position = thread->buffer;
 }
 
-static void send_start(struct thread *thread, uint64_t stack_pointer) {
+static void find_stack(struct thread *thread, uint64_t stack_pointer) {
+  memory_map_stack(stack_pointer, &thread->stack_low, &thread->stack_high);
+  selected_memory_is_stack(thread->stack_low, thread->stack_high);
+}
+
+static void send_start(struct thread *thread) {
   struct fields fields;
-  uint64_t low, high;
-  memory_map_stack(stack_pointer, &low, &high);
-  selected_memory_is_stack(low, high);
-  thread->stack_low = low;
-  thread->stack_high = high;
   fields_begin(&fields);
   fields_number(&fields, baton_is_passed ? thread->id : platform_kernel_thread_id(thread));
-  fields_number(&fields, low);
-  fields_number(&fields, high);
+  fields_number(&fields, thread->stack_low);
+  fields_number(&fields, thread->stack_high);
   fields_send_clocked(&fields, thread, EVENT_THREAD_START, clock_advance());
+  thread->is_known = true;
 }
 
 static void start_encoder(struct thread *thread, uint32_t sequence, uint64_t position) {
@@ -174,6 +198,16 @@ static void continue_after_exec(struct thread *thread) {
   fields_send_clocked(&fields, thread, EVENT_EXEC, clock_advance());
 }
 
+void thread_is_recorded_from_here(struct thread *thread) {
+  thread->is_recorded = true;
+  recording.control->live_threads++;
+  if (!thread->is_known) {
+    start_encoder(thread, 0, 0);
+    send_start(thread);
+  }
+  synchronisation_recorded_from_here(thread);
+}
+
 /* Whether it is the first thread of the program, or of an image of it. */
 static bool start_recording(struct thread *thread) {
   static bool has_first_thread;
@@ -181,13 +215,20 @@ static bool start_recording(struct thread *thread) {
   /* Of the first thread an engine may not know the state yet. */
   uint64_t stack_pointer =
       is_first ? platform_first_stack_pointer() : platform_stack_pointer(thread);
+  find_stack(thread, stack_pointer);
+  if (!thread->is_recorded) {
+    if (process_image_is_later())
+      recording.control->exec_pending = recording.control->live_threads = 0;
+    thread->id = thread_identity_starts(platform_kernel_thread_id(thread));
+    return is_first;
+  }
   if (is_first && process_image_is_later()) {
     continue_after_exec(thread);
   } else {
     thread->id = thread_identity_starts(platform_kernel_thread_id(thread));
     __atomic_add_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
     start_encoder(thread, 0, 0);
-    send_start(thread, stack_pointer);
+    send_start(thread);
   }
   if (is_first)
     memory_map_send_all(thread);
@@ -195,7 +236,7 @@ static bool start_recording(struct thread *thread) {
 }
 
 void thread_continue_in_child(struct thread *thread) {
-  uint64_t low, high, stack_pointer = platform_stack_pointer(thread);
+  uint64_t stack_pointer = platform_stack_pointer(thread);
   if (thread->encoder.predictor.nothing != NULL)
     encoder_free(&thread->encoder);
   if (values_are_recorded) {
@@ -207,17 +248,20 @@ void thread_continue_in_child(struct thread *thread) {
   thread->call_position = NULL;
   thread->call_depth = thread->call_writes = 0;
   thread->process = recording.process;
-  thread->is_recorded = !recording.is_stopped;
+  thread->is_recorded = !recording.is_stopped && !region_is_outside;
+  thread->is_known = false;
   if (baton_has(thread))
     baton_continue_in_child(thread);
+  find_stack(thread, stack_pointer);
   thread->id = thread_identity_starts(platform_kernel_thread_id(thread));
+  if (region_is_outside)
+    return;
   recording.control->live_threads = 1;
   start_encoder(thread, 0, 0);
-  send_start(thread, stack_pointer);
+  send_start(thread);
   memory_map_send_all(thread);
   /* Its mapping has just been told of as any other. */
-  memory_map_stack(stack_pointer, &low, &high);
-  selected_memory_is_stack(low, high);
+  find_stack(thread, stack_pointer);
   loaded_modules_send_all(thread);
 }
 
@@ -235,12 +279,13 @@ bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **positio
     value_queue_init(&thread->values);
   write_order_init(thread);
   thread->process = process_id_of_caller();
-  thread->is_recorded = !recording.is_stopped && thread->process == recording.process;
+  bool is_ours = !recording.is_stopped && thread->process == recording.process;
+  thread->is_recorded = is_ours && !region_is_outside;
   if (baton_is_passed)
     baton_set_no_limits(thread);
   if (baton_is_passed && thread->process == recording.process)
     baton_join(thread);
-  return thread->is_recorded && start_recording(thread);
+  return is_ours && start_recording(thread);
 }
 
 void thread_end(struct thread *thread) {

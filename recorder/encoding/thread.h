@@ -8,6 +8,7 @@
 #include "baton.h"
 #include "call_path.h"
 #include "encoder.h"
+#include "held_locks.h"
 #include "value_queue.h"
 #include "write_order.h"
 
@@ -86,6 +87,7 @@ struct thread {
   uint32_t id;
   int32_t process;     /* that it runs in */
   bool is_recorded;    /* false in children that are not, and when the recording has stopped */
+  bool is_known;       /* its start is in the record */
   void *engine_thread; /* what the engine calls it */
   uint64_t *buffer;
   uint64_t *guard;             /* its end */
@@ -105,6 +107,7 @@ struct thread {
   uint64_t stack_low, stack_high;
   uint64_t pointer; /* the C library's thread pointer; 0 before it was needed */
 
+  struct held_locks held;
   struct system_call system_call; /* the one that is being made */
   struct signal_wait signal_wait; /* the one that is being made */
   struct transfer transfer;       /* likewise */
@@ -125,6 +128,11 @@ bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **positio
                   struct baton_limits *limits);
 /* It ends, by itself or with the process. */
 void thread_end(struct thread *thread);
+
+/* Whether its calls are followed: it is recorded, or may be later. */
+bool thread_is_followed(const struct thread *thread);
+/* From the holder of the baton, of a thread of which nothing was recorded. */
+void thread_is_recorded_from_here(struct thread *thread);
 
 /* In a forked child that is recorded: this thread, its only one, begins anew. */
 void thread_continue_in_child(struct thread *thread);

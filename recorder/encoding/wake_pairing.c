@@ -223,6 +223,13 @@ void barrier_arrives(uint64_t address, uint32_t *participants, uint64_t *generat
   platform_mutex_unlock(pairing.lock);
 }
 
+bool barrier_has_opened(uint64_t address, uint64_t generation) {
+  struct object *object = lock_object(address);
+  bool has_opened = object->arrivals >= (generation + 1) * object->participants;
+  platform_mutex_unlock(pairing.lock);
+  return has_opened;
+}
+
 void spin_lock_taken(uint64_t address) {
   struct object *object = lock_object(address);
   object->is_held = true;

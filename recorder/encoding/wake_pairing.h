@@ -39,6 +39,9 @@ void semaphore_seen(uint64_t object, uint32_t value);
 void barrier_initialised(uint64_t object, uint32_t participants);
 void barrier_arrives(uint64_t object, uint32_t *participants, uint64_t *generation);
 
+/* Whether all have arrived that it is for. */
+bool barrier_has_opened(uint64_t object, uint64_t generation);
+
 /* Spin locks: whether the unlock that follows ends a lock (initialising one is an unlock too, and
  * the same function). */
 void spin_lock_taken(uint64_t object);

@@ -20,6 +20,8 @@
 #define CONTROL_UNRECORDED_MAX 4096u
 #define CONTROL_NAME_BYTES 60
 #define CONTROL_WORD_BYTES 64
+/* Everything before and behind the region is recorded, too. */
+#define CONTROL_WARM_ALL UINT64_MAX
 /* Of signals the launcher hands on, by number. */
 #define CONTROL_SIGNALS 16
 
@@ -81,6 +83,7 @@ struct control_area {
   char isa[CONTROL_WORD_BYTES];     /* as the record names them */
   char engine[CONTROL_WORD_BYTES];
   char roi[CONTROL_OPTION_BYTES];         /* START:STOP, or empty */
+  uint64_t warm;                          /* instructions before it to record; CONTROL_WARM_ALL */
   char pm_selector[CONTROL_OPTION_BYTES]; /* or empty */
   char lifeline[CONTROL_WORD_BYTES];      /* a pipe of which the launcher has the other end */
   uint32_t values;

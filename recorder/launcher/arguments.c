@@ -11,14 +11,15 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: fencepost-record [-o FILE] [--roi START:STOP] [--values --pm SELECTOR]\n"
+    "usage: fencepost-record [-o FILE] [--roi START:STOP [--warm N]] [--values --pm SELECTOR]\n"
     "                        [--children] [--seed N] [--schedule N] [--real-time]\n"
     "                        [--sysroot FOLDER] -- PROGRAM [ARGUMENT...]\n"
     "\n"
     "Runs PROGRAM and records what it does to memory.\n"
     "\n"
     "  -o FILE           the record (default: PROGRAM.fencepost in this folder)\n"
-    "  --roi START:STOP  mark a region of interest: function names, or instruction counts\n"
+    "  --roi START:STOP  record a region alone: between functions, or instruction counts\n"
+    "  --warm N          so many instructions before it, too, untimed; all: the whole program\n"
     "  --values          record what is written to persistent memory too (needs --pm)\n"
     "  --pm SELECTOR     what is persistent memory: heap, file:PATTERN or range:LO-HI\n"
     "  --children        record child processes too: N.fencepost's child 123 in N.123.fencepost\n"
@@ -103,6 +104,14 @@ static void check(const struct arguments *arguments) {
          "--roi %s: START:STOP, two functions or two counts of instructions, "
          "the second larger",
          arguments->roi);
+  bool is_counted = arguments->roi != NULL && strspn(arguments->roi, "0123456789") > 0;
+  if (arguments->warm != 0 && arguments->roi == NULL)
+    fail(EXIT_WRONG_OPTIONS, "--warm is of no use without --roi START:STOP: all is recorded");
+  if (arguments->warm != 0 && arguments->warm != CONTROL_WARM_ALL && !is_counted)
+    fail(EXIT_WRONG_OPTIONS,
+         "--warm %llu needs a region between counts of instructions; before a "
+         "function, --warm all records everything",
+         (unsigned long long)arguments->warm);
   if (arguments->output != NULL && arguments->output[0] == '\0')
     fail(EXIT_WRONG_OPTIONS, "-o needs the name of a file");
 }
@@ -123,6 +132,9 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       arguments->output = option_value("-o", argc, argv, &at);
     } else if (is_option(argument, "--roi")) {
       arguments->roi = option_value("--roi", argc, argv, &at);
+    } else if (is_option(argument, "--warm")) {
+      const char *warm = option_value("--warm", argc, argv, &at);
+      arguments->warm = strcmp(warm, "all") == 0 ? CONTROL_WARM_ALL : number_of("--warm", warm, 0);
     } else if (is_option(argument, "--pm")) {
       if (arguments->pm != NULL)
         fail(EXIT_WRONG_OPTIONS, "--pm can be given once");

@@ -59,6 +59,7 @@ int main(int argc, char **argv) {
   struct control_area *control = control_area_create(&control_descriptor);
   copy_option(control->roi, sizeof(control->roi), "--roi", arguments.roi);
   copy_option(control->pm_selector, sizeof(control->pm_selector), "--pm", arguments.pm);
+  control->warm = arguments.values ? CONTROL_WARM_ALL : arguments.warm;
   control->values = arguments.values;
   control->children = arguments.children;
   control->one_order = program.machine != MACHINE_AARCH64;
