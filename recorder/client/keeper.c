@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define STACK_BYTES (256u * 1024)
 /* What it does takes a moment; who holds a lock that it needs is dead. */
@@ -85,17 +86,18 @@ static long clone_onto(char *stack_end, uint64_t flags) {
 
 static void kill_keeper(struct process_control *control) {
   int32_t keeper = __atomic_exchange_n(&control->keeper, 0, __ATOMIC_ACQ_REL);
-  if (keeper > 0)
-    raw_system_call(SYS_kill, (uintptr_t)keeper, SIGKILL, 0);
+  if (keeper <= 0)
+    return;
+  raw_system_call(SYS_kill, (uintptr_t)keeper, SIGKILL, 0);
+  raw_system_call_of_5(SYS_wait4, (uintptr_t)keeper, 0, __WALL, 0, 0);
 }
 
 void keeper_begin(void) {
   kill_keeper(recording.control);
   char *stack = pages_allocate(STACK_BYTES);
-  /* The launcher waits for that of the first process; another one's parent would see it. */
-  uint64_t flags = CLONE_VM | (recording_is_of_child() ? 0 : CLONE_PARENT);
   uint64_t before = with_signals(UINT64_MAX);
-  long keeper = clone_onto(stack + STACK_BYTES, flags);
+  /* A child that sends no signal when it ends: the program's waits do not see it. */
+  long keeper = clone_onto(stack + STACK_BYTES, CLONE_VM);
   with_signals(before);
   if (keeper > 0)
     __atomic_store_n(&recording.control->keeper, (int32_t)keeper, __ATOMIC_RELEASE);

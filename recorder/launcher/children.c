@@ -3,6 +3,7 @@
 
 #include "complaint.h"
 #include "ending.h"
+#include "process_state.h"
 #include "record_file.h"
 #include "recorded_process.h"
 
@@ -32,37 +33,6 @@ struct child {
 void children_adopt(void) {
   if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0)
     fail(EXIT_OURS, "--children needs a kernel that lets it adopt processes: %s", strerror(errno));
-}
-
-/* Whether the process, and not a later one with its id, is running. One that has ended and that
- * nobody has waited for yet is not. */
-static bool is_running(const struct process_control *control) {
-  char path[64], text[1024];
-  snprintf(path, sizeof(path), "/proc/%d/stat", control->process);
-  FILE *file = fopen(path, "re");
-  if (file == NULL)
-    return errno != ENOENT && errno != ESRCH;
-  size_t count = fread(text, 1, sizeof(text) - 1, file);
-  fclose(file);
-  text[count] = '\0';
-  const char *behind_name = strrchr(text, ')');
-  char state;
-  long threads;
-  unsigned long long start_time;
-  if (behind_name == NULL ||
-      sscanf(behind_name,
-             ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
-             &state, &threads, &start_time) != 3)
-    return false;
-  bool has_ended = (state == 'Z' && threads <= 1) || state == 'X';
-  return start_time == control->start_time && !has_ended;
-}
-
-/* Whether there is somebody who writes what is left when the process is killed, perhaps just now.
- */
-static bool is_kept(const struct process_control *control) {
-  int keeper = __atomic_load_n(&control->keeper, __ATOMIC_ACQUIRE);
-  return keeper > 0 && kill(keeper, 0) == 0;
 }
 
 /* The wait status, from whoever knows it best. */
@@ -116,10 +86,10 @@ static bool seal_ended(struct control_area *area, struct child *children, const 
     struct child *child = &children[i];
     if (__atomic_load_n(&control->process, __ATOMIC_ACQUIRE) == 0 || control->is_sealed)
       continue;
-    if (!is_last && is_kept(control))
+    if (!is_last && recorded_process_is_kept(control))
       continue;
     if (!is_last && !child->is_reaped) {
-      if (is_running(control))
+      if (process_is_running(control->process, control->start_time))
         continue;
       if (!control->is_waited_for && child->looks++ < LOOKS_AFTER_END)
         continue;

@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
                          control_descriptor, arguments.starter);
   int status = arguments.children ? children_wait(control, arguments.roi, &has_failed)
                                   : recorded_process_wait();
-  recorded_process_await_keepers();
+  recorded_process_await_keeper();
   if (recorded_process_is_abandoned()) {
     record_file_discard(&file);
     if (arguments.is_temporary)

@@ -3,6 +3,7 @@
 
 #include "complaint.h"
 #include "library_path.h"
+#include "process_state.h"
 #include "stack_place.h"
 
 #include <errno.h>
@@ -256,9 +257,14 @@ void recorded_process_start(const struct program *program, const struct emulator
 
 void recorded_process_has_ended(void) { process = 0; }
 
-void recorded_process_await_keepers(void) {
-  while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
-    ;
+bool recorded_process_is_kept(const struct process_control *control) {
+  int keeper = __atomic_load_n(&control->keeper, __ATOMIC_ACQUIRE);
+  return keeper > 0 && process_is_running(keeper, 0);
+}
+
+void recorded_process_await_keeper(void) {
+  while (recorded_process_is_kept(&the_control->process[0]))
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 bool recorded_process_is_abandoned(void) { return the_starter != 0 && getppid() != the_starter; }

@@ -27,8 +27,11 @@ bool recorded_process_is_abandoned(void);
 int recorded_process_id(void);
 /* Waits for its end; its wait status. */
 int recorded_process_wait(void);
-/* It has ended; likewise for who writes what it had in its buffers where it was killed. */
-void recorded_process_await_keepers(void);
+/* Whether there is somebody who writes what a process had in its buffers when it was killed, or
+ * will. */
+bool recorded_process_is_kept(const struct process_control *control);
+/* The first one has ended; waits until that is done. */
+void recorded_process_await_keeper(void);
 /* Somebody else has waited for it. */
 void recorded_process_has_ended(void);
 
