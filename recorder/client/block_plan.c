@@ -260,7 +260,13 @@ static void add_value_slots(struct draft *draft, instr_t *instr) {
     return;
   uint32_t bytes = drutil_opnd_mem_size_in_bytes(operand, instr);
   add_slot(draft, SLOT_VALUE, bytes, add_source(draft, RAW_MEMORY, DR_REG_NULL, operand, 1), 0);
-  bool is_compared = instr_get_opcode(instr) == OP_cmpxchg;
+  int opcode = instr_get_opcode(instr);
+  bool is_compared = opcode == OP_cmpxchg;
+  if (opcode == OP_cmpxchg8b || opcode == OP_cmpxchg16b) { /* of both halves the lower one */
+    add_register_slot(draft, SLOT_VALUE, bytes, DR_REG_XBX, 0);
+    add_register_slot(draft, SLOT_VALUE, bytes, DR_REG_XAX, 0);
+    return;
+  }
   for (int i = 0; i < instr_num_srcs(instr); i++) {
     opnd_t source = instr_get_src(instr, i);
     if (opnd_is_immed_int(source)) {

@@ -6,6 +6,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::covered::uncovered;
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
 use super::found::{Found, Held};
 use super::history::Place;
@@ -31,6 +32,8 @@ struct Store {
     change: Option<(u64, u64)>,
     /// Whether an exchange or a comparison made it: nothing that counts.
     exchanges: bool,
+    /// Whether its instruction is known, and not only one that stored nearby later.
+    is_exact: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +117,10 @@ impl StepsBack {
     }
 }
 
+fn key_of(access: &Logged) -> (usize, u64, u16) {
+    (access.thread as usize, access.step, access.place.1)
+}
+
 pub(super) struct Edges<'a> {
     program: &'a Program,
     found: Found,
@@ -121,6 +128,8 @@ pub(super) struct Edges<'a> {
     loads: Vec<Vec<usize>>,
     /// Words whose accesses are kept: they were waited for, or are updated.
     known: FxHashSet<u64>,
+    /// Reads that nothing else puts behind the stores that they saw, by thread, step and slot.
+    uncovered: FxHashSet<(usize, u64, u16)>,
     stores: FxHashMap<u64, Vec<Store>>,
     reads: Vec<Read>,
     clock: Clock,
@@ -144,6 +153,7 @@ impl<'a> Edges<'a> {
         let mut edges = Self {
             program: record.program(),
             known: found.words.clone(),
+            uncovered: uncovered(words, &found, record.threads()),
             loads: vec![Vec::new(); record.threads()],
             found,
             stores: FxHashMap::default(),
@@ -154,6 +164,9 @@ impl<'a> Edges<'a> {
             handed_on,
             places: FxHashMap::default(),
         };
+        for access in words.log.iter().filter(|access| edges.uncovered.contains(&key_of(access))) {
+            edges.known.insert(word_of(access.address));
+        }
         for access in words.log.iter() {
             let clock = words.clock(access.number);
             if clock != edges.clock {
@@ -232,7 +245,8 @@ impl<'a> Edges<'a> {
             self.behind_clock += 1;
             let clock = place_behind(self.clock, self.behind_clock);
             let exchanges = update.is_some() && exchanges(block, place.1);
-            stores.push(Store { number, thread, step, clock, address: access.address, change: update, exchanges });
+            let (address, is_exact) = (access.address, place.0 != 0);
+            stores.push(Store { number, thread, step, clock, address, change: update, exchanges, is_exact });
         }
     }
 
@@ -299,6 +313,10 @@ impl<'a> Edges<'a> {
         let mut wanted: FxHashSet<(u64, usize)> = FxHashSet::default();
         let mut known: FxHashMap<(usize, u64, usize), usize> = FxHashMap::default();
         for read in &self.reads {
+            if let Some(at) = self.uncovered_store(read).filter(|_| !words.contains(&read.word)) {
+                wanted.insert((read.word, at));
+                self.wait(read, &self.stores[&read.word][at], &mut threads);
+            }
             if !words.contains(&read.word) || read.is_confirmed {
                 continue;
             }
@@ -336,6 +354,18 @@ impl<'a> Edges<'a> {
             threads[store.thread].changes.push((store.step, Change::Insert(event)));
         }
         Changes::new(threads)
+    }
+
+    /// The store that a read saw, if nothing else puts it behind that. Under a lock, who is to store might wait for it.
+    fn uncovered_store(&self, read: &Read) -> Option<usize> {
+        if !self.uncovered.contains(&(read.thread, read.step, read.place.1))
+            || self.found.holds_a_lock(read.thread, read.number)
+        {
+            return None;
+        }
+        let at = read.behind.checked_sub(1)?;
+        let store = &self.stores[&read.word][at];
+        (store.is_exact && store.thread != read.thread).then_some(at)
     }
 
     /// Which of the stores to each word are each thread's.

@@ -2,11 +2,16 @@
 
 use rustc_hash::FxHashSet;
 
+use super::covered::Sync;
 use super::handed_out::HandedOut;
 use super::history::Place;
 use super::polling::Polled;
 use super::queue_locks::Tenure;
 use super::words::{Words, word_of};
+use crate::event::Clock;
+
+/// Of the locks that a thread has taken lately, so many may be held.
+const LOCKS_LOOKED_AT: usize = 16;
 
 /// Rounds that waited, or what lies between looks at a word of which the last one sees a newer store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +57,8 @@ pub(super) struct Found {
     /// At futexes: thread, step and word.
     pub sleeps: Vec<(usize, u64, u64)>,
     pub handed_out: HandedOut,
+    /// What calls say of order: when, which thread, and what.
+    pub syncs: Vec<(Clock, usize, Sync)>,
     provisional: Vec<Provisional>,
 }
 
@@ -88,6 +95,14 @@ impl Found {
         if let Some(last) = open.iter().rposition(|at| held[*at].object == object) {
             held[open.remove(last)].to = number;
         }
+    }
+
+    /// Whether a thread holds a lock at a place in the one sequence; of those, locks that calls take.
+    pub(super) fn holds_a_lock(&self, thread: usize, number: u64) -> bool {
+        let held = &self.held[thread];
+        let taken = held.partition_point(|held| held.from <= number);
+        // They lie in each other, or overlap a little.
+        held[taken.saturating_sub(LOCKS_LOOKED_AT)..taken].iter().any(|held| held.to > number)
     }
 
     /// Nothing more is found.

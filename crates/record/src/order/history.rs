@@ -17,6 +17,8 @@ const KEPT_SLOTS: u64 = 1 << 17;
 const DEPTH_FIRST: usize = 1 << 20;
 /// Between two looks of one wait.
 const LOOK_INSTRUCTIONS_MAX: u64 = 100;
+/// A store to a word is looked for among so many blocks before one that stored nearby.
+const STORE_AGO_MAX: usize = 64;
 /// So many calls deep a thread's blocks are known.
 const DEPTHS: usize = 1 << 12;
 /// Blocks and events, and slots, after which it is looked for what will be forgotten.
@@ -55,6 +57,7 @@ impl Act {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub place: Place,
+    pub address: u64,
     pub word: u64,
     pub act: Act,
     pub seen: Version,
@@ -366,10 +369,11 @@ impl History {
             return;
         }
         for access in accesses.iter().filter(|access| !access.is_large) {
-            let word = word_of(slots[usize::from(access.slot)]);
+            let address = slots[usize::from(access.slot)];
             visit(Look {
                 place: (id, access.slot),
-                word,
+                address,
+                word: word_of(address),
                 act: memory.act(id, *access, slots),
                 seen: Version::default(),
             });
@@ -420,6 +424,30 @@ impl History {
         places.sort_unstable();
         places.dedup();
         Some(FirstLook { word, from: from?, places, changed })
+    }
+
+    /// The store to a word that came last, up to a step: its step, that one or one shortly before it, and its address.
+    pub(super) fn last_store(&self, memory: Memory<'_>, word: u64, to: u64) -> Option<(u64, Place, u64)> {
+        let kept = self.counts.passed.min(KEPT);
+        let (mut below, mut above) = (self.counts.passed - kept, self.counts.passed);
+        while below < above {
+            let middle = below + (above - below) / 2;
+            if self.passed[(middle % KEPT) as usize].step <= to { below = middle + 1 } else { above = middle }
+        }
+        let mut slots = Vec::new();
+        for number in (self.counts.passed - kept..below).rev().take(STORE_AGO_MAX) {
+            let passed = &self.passed[(number % KEPT) as usize];
+            let mut found = None;
+            self.visit_block(memory, passed, &mut slots, |look| {
+                if look.word == word && look.act != Act::Reads {
+                    found = Some((passed.step, look.place, look.address));
+                }
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
     }
 
     /// Whether a round up to here leaves shared memory as it found it, gives back its locks, and does nothing loud.

@@ -14,6 +14,7 @@
 
 mod calls;
 mod changes;
+mod covered;
 mod edges;
 mod flow;
 mod found;

@@ -21,9 +21,21 @@ pub(super) struct OfThread {
     pub looks: Vec<Place>,
     /// Instructions of its quiet rounds so far.
     pub quiet: u64,
+    /// Of each other thread, the furthest step that it has seen a store of.
+    seen: Vec<u64>,
 }
 
 impl OfThread {
+    /// It comes to what another thread has stored at a step: whether that is news.
+    pub(super) fn sees_newer(&mut self, other: usize, step: u64) -> bool {
+        if self.seen.len() <= other {
+            self.seen.resize(other + 1, 0);
+        }
+        let is_news = step > self.seen[other];
+        self.seen[other] = self.seen[other].max(step);
+        is_news
+    }
+
     /// Of a word that no other thread has stored to yet.
     #[inline]
     pub(super) fn read_private(&mut self, word: u64) {

@@ -42,7 +42,8 @@ impl Outlines {
             let first_access = accesses.len() as u32;
             accesses.extend((0..=u16::MAX).zip(&block.slots).filter_map(|(at, slot)| {
                 let is_access = matches!(slot.kind, SlotKind::Load | SlotKind::Store | SlotKind::Update);
-                let is_large = slot.size > ACCESS_BYTES_MAX;
+                // An update of more is one of its first bytes.
+                let is_large = slot.size > ACCESS_BYTES_MAX && slot.kind != SlotKind::Update;
                 (is_access && !(is_large && slot.kind.writes())).then_some(Access {
                     slot: at,
                     kind: slot.kind,

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::calls;
+use super::covered::Sync;
 use super::flow::Flow;
 use super::found::{Found, Provisional, Run};
 use super::history::{Act, History, Mark, Memory, Place, ROUND_STEPS_MAX, Token, Version};
@@ -25,6 +26,8 @@ use crate::reader::Record;
 
 /// Of a run, so many rounds' paths are compared with.
 const PATHS: usize = 8;
+/// After so many rounds that read the same, somebody may soon store there.
+const ROUNDS_BEFORE_APART: u64 = 3;
 /// The step behind all: what is not over there ends with the record.
 const END: u64 = u64::MAX - 1;
 
@@ -40,6 +43,7 @@ pub(super) struct Rounds<'a> {
     /// Whether it is known what came before what.
     is_ordered: bool,
     is_quiet_call: fn(u64) -> bool,
+    isa: &'a str,
 }
 
 impl<'a> Rounds<'a> {
@@ -54,6 +58,7 @@ impl<'a> Rounds<'a> {
             has_begun: false,
             is_ordered,
             is_quiet_call: calls::quiet_ones_of(&record.info().isa),
+            isa: &record.info().isa,
         }
     }
 
@@ -73,6 +78,12 @@ impl<'a> Rounds<'a> {
     fn event(&mut self, thread: usize, step: u64, event: &Event) {
         if let Some(clock) = event.clock() {
             self.words.tick(thread, step, clock, begins_turn(event));
+        }
+        if self.is_ordered
+            && let Some(sync) = Sync::of(event, self.isa)
+        {
+            let now = self.words.clock(self.words.number(thread, step));
+            self.found.syncs.push((event.clock().unwrap_or(now), thread, sync));
         }
         let state = &mut self.threads[thread];
         let (mut is_loud, mut takes_lock) = (false, 0);
@@ -188,14 +199,14 @@ impl<'a> Rounds<'a> {
         for word in word..word + size / WORD_BYTES {
             let state = self.words.state(word);
             if !state.is_untouched() && !state.is_own(thread) {
-                self.words.share(thread, word);
+                self.words.share(thread, word, None);
             }
         }
     }
 
     /// Nobody knows what it saw, nor on all machines whether it changes anything.
     fn touch_without_order(&mut self, thread: usize, access: Access, word: u64) {
-        let number = self.words.share(thread, word);
+        let number = self.words.share(thread, word, None);
         let (is_alone, _) = self.words.meet(thread, number);
         if is_alone {
             return;
@@ -212,7 +223,7 @@ impl<'a> Rounds<'a> {
     fn touch(&mut self, thread: usize, step: u64, id: u32, access: Access, slots: &[u64]) {
         let (place, address) = ((id, access.slot), slots[usize::from(access.slot)]);
         let word = word_of(address);
-        let number = self.words.share(thread, word);
+        let number = self.share(thread, word);
         let (is_alone, other) = self.words.meet(thread, number);
         let seen = self.words.word(number).version;
         let (kind, update) = match access.kind {
@@ -291,6 +302,18 @@ impl<'a> Rounds<'a> {
             }
             self.queues.give_up(thread);
         }
+    }
+
+    /// The number of a word that is shared from now on, if it was not before.
+    fn share(&mut self, thread: usize, word: u64) -> usize {
+        let state = self.words.state(word);
+        let store = state.store().filter(|(other, _)| *other != thread && *other < self.threads.len());
+        // Of what it knows to be behind it there is nothing to find.
+        let store = store.filter(|&(other, step)| self.threads[thread].sees_newer(other, step));
+        let exact = store.and_then(|(other, step)| {
+            self.threads[other].history.last_store(self.memory(other), word, step)
+        });
+        self.words.share(thread, word, exact)
     }
 
     /// The thread sees a newer store at the word that it has perhaps waited for.
@@ -386,6 +409,10 @@ impl<'a> Rounds<'a> {
         {
             last.to = step;
             of.run_length += 1;
+            if of.run_length == ROUNDS_BEFORE_APART && reads_the_same && reads_digest != 0 {
+                let polled: Vec<u64> = last.sum_up(history, memory).reads.iter().map(|look| look.word).collect();
+                polled.into_iter().for_each(|word| self.words.keep_apart(word));
+            }
             state.quiet += end.counts.instructions - from.counts.instructions;
             if reads_the_same && history.is_unseen_since(&from.counts) && !is_no_round(history, &from, step) {
                 let instructions = end.counts.instructions - from.counts.instructions;

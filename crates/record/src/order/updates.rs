@@ -25,6 +25,25 @@ pub(super) fn update_of(block: &Block, at: usize, slots: &[u64]) -> Option<(u64,
         [0x08..=0x0d, ..] => with(|a, b| a | b)?,
         [0x20..=0x25, ..] => with(|a, b| a & b)?,
         [0x30..=0x35, ..] => with(|a, b| a ^ b)?,
+        [0x0f, 0xab, ..] => with(set_bit)?,
+        [0x0f, 0xb3, ..] => with(clear_bit)?,
+        [0x0f, 0xbb, ..] => with(flip_bit)?,
+        [0x0f, 0xba, kind, ..] => match kind >> 3 & 7 {
+            5 => with(set_bit)?,
+            6 => with(clear_bit)?,
+            7 => with(flip_bit)?,
+            _ => return None,
+        },
+        // Of twice as many bytes the lower ones stand for all.
+        [0x0f, 0xc7, kind, ..] if kind >> 3 & 7 == 1 => {
+            let expected = value(3)?;
+            if old == expected { value(2)? } else { old }
+        }
+        [0xf6 | 0xf7, operand, ..] => match operand >> 3 & 7 {
+            2 => !old & mask,
+            3 => old.wrapping_neg() & mask,
+            _ => return None,
+        },
         [0xfe | 0xff, operand, ..] => match operand >> 3 & 7 {
             0 => old.wrapping_add(1) & mask,
             1 => old.wrapping_sub(1) & mask,
@@ -43,11 +62,23 @@ pub(super) fn update_of(block: &Block, at: usize, slots: &[u64]) -> Option<(u64,
     Some((old, new))
 }
 
+fn set_bit(value: u64, bit: u64) -> u64 {
+    value | 1 << (bit & 63)
+}
+
+fn clear_bit(value: u64, bit: u64) -> u64 {
+    value & !(1 << (bit & 63))
+}
+
+fn flip_bit(value: u64, bit: u64) -> u64 {
+    value ^ 1 << (bit & 63)
+}
+
 /// Whether it stores only where it finds what it expects.
 pub(super) fn compares(block: &Block, at: u16) -> bool {
     let instruction = usize::from(block.slots[usize::from(at)].instruction);
     let bytes = block.instructions().nth(instruction).map_or(&[][..], |(_, bytes)| bytes);
-    bytes.windows(2).any(|code| matches!(code, [0x0f, 0xb0 | 0xb1]))
+    bytes.windows(2).any(|code| matches!(code, [0x0f, 0xb0 | 0xb1 | 0xc7]))
 }
 
 /// An instruction behind its prefixes.
@@ -65,7 +96,8 @@ fn code_of(block: &Block, slot: u16) -> &[u8] {
 
 /// Whether it stores a value of its own, whatever it found.
 pub(super) fn exchanges(block: &Block, slot: u16) -> bool {
-    matches!(code_of(block, slot), [0x86 | 0x87, ..] | [0x0f, 0xb0 | 0xb1, ..])
+    matches!(code_of(block, slot), [0x86 | 0x87, ..] | [0x0f, 0xab | 0xb0 | 0xb1 | 0xc7, ..])
+        || matches!(code_of(block, slot), [0x0f, 0xba, kind, ..] if kind >> 3 & 7 == 5)
 }
 
 /// Whether what an update found is looked at: that of one that gives no result only by the next instruction.

@@ -106,12 +106,18 @@ impl Words {
         }
     }
 
+    /// From now on it is known of the word alone who stores to it.
+    pub(super) fn keep_apart(&mut self, word: u64) {
+        self.lines.state_mut(word);
+    }
+
     pub(super) fn word(&self, shared: usize) -> &Shared {
         &self.shared[shared]
     }
 
-    /// The number of a word that is shared, or updated, from now on, if it was not before.
-    pub(super) fn share(&mut self, thread: usize, word: u64) -> usize {
+    /// The number of a word that is shared, or updated, from now on, if it was not before. `exact` is where its last
+    /// store was, if that is known.
+    pub(super) fn share(&mut self, thread: usize, word: u64, exact: Option<(u64, Place, u64)>) -> usize {
         let state = self.state(word);
         if let Some(shared) = state.shared() {
             return shared;
@@ -122,7 +128,8 @@ impl Words {
             shared.alone = Some((thread, None));
         }
         if let Some((thread, step)) = state.store() {
-            let store = Logged { address: word * WORD_BYTES, ..self.logged(thread, step, (0, 0), Kind::Store) };
+            let (step, place, address) = exact.unwrap_or((step, (0, 0), word * WORD_BYTES));
+            let store = Logged { address, ..self.logged(thread, step, place, Kind::Store) };
             shared.version = Version { number: store.number, thread, step };
             shared.readers = 1 << (thread % READERS);
             shared.last = self.log.store(store);

@@ -1,0 +1,193 @@
+//! Reads that nothing puts behind the store which they saw: a thread found there what another had already stored while
+//! being recorded, and would have waited, or gone another way, where that comes later.
+//!
+//! Calls, system calls, locks and atomic updates say what comes behind what; a read of plain memory that is behind its
+//! store by none of them, and under no lock, is a word by which threads tell each other something, whether or not any
+//! of them has been seen to wait for it.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::found::Found;
+use super::log::{Kind, Logged};
+use super::words::{Words, word_of};
+use crate::event::{Clock, Event};
+use crate::info::ISA_X86_64;
+
+/// What an event says of order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sync {
+    /// Behind it is what comes behind an `Acquires` of the same.
+    Releases(u64),
+    Acquires(u64),
+    Both(u64),
+    Creates(usize),
+    Joins(usize),
+    /// All that come to it in this generation are behind it.
+    Barrier(u64, u64),
+}
+
+/// Not addresses.
+const SIGNALS: u64 = u64::MAX;
+const CHANNELS: u64 = 1 << 63;
+
+/// Calls that send a signal, and that wait for one, by their numbers on x86-64.
+const SENDS_SIGNAL: [u64; 5] = [62, 129, 200, 234, 297];
+const AWAITS_SIGNAL: [u64; 3] = [128, 130, 34];
+
+impl Sync {
+    pub(super) fn of(event: &Event, isa: &str) -> Option<Self> {
+        Some(match *event {
+            Event::ThreadCreate { thread, .. } => Self::Creates(thread.0 as usize),
+            Event::ThreadJoin { thread, .. } => Self::Joins(thread.0 as usize),
+            Event::MutexLock { object, .. }
+            | Event::SpinLock { object, .. }
+            | Event::ReadLock { object, .. }
+            | Event::WriteLock { object, .. }
+            | Event::SemaphoreWait { object, .. } => Self::Acquires(object),
+            Event::MutexUnlock { object, .. }
+            | Event::SpinUnlock { object, .. }
+            | Event::RwUnlock { object, .. }
+            | Event::SemaphorePost { object, .. }
+            | Event::ConditionSignal { object, .. }
+            | Event::ConditionBroadcast { object, .. } => Self::Releases(object),
+            Event::ConditionWait { object, .. }
+            | Event::FutexWait { object, .. }
+            | Event::FutexWake { object, .. }
+            | Event::AttemptFailed { object, .. } => Self::Both(object),
+            Event::BarrierWait { object, generation, .. } => Self::Barrier(object, generation),
+            Event::Supply { object, .. } => Self::Releases(CHANNELS | object),
+            Event::Consume { object, .. } => Self::Acquires(CHANNELS | object),
+            Event::SystemCall { number, .. } if isa == ISA_X86_64 && SENDS_SIGNAL.contains(&number) => {
+                Self::Releases(SIGNALS)
+            }
+            Event::SystemCall { number, .. } if isa == ISA_X86_64 && AWAITS_SIGNAL.contains(&number) => {
+                Self::Acquires(SIGNALS)
+            }
+            Event::Signal { .. } => Self::Acquires(SIGNALS),
+            _ => return None,
+        })
+    }
+}
+
+/// Of each thread, how much of the log is behind it.
+type Behind = Box<[u32]>;
+
+fn join(into: &mut Behind, other: &Behind) {
+    into.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
+}
+
+struct Covered<'a> {
+    threads: Vec<Behind>,
+    objects: FxHashMap<u64, Behind>,
+    barriers: FxHashMap<(u64, u64), Vec<usize>>,
+    /// Words by which threads are known to tell each other something.
+    words: FxHashMap<u64, Behind>,
+    found: &'a Found,
+    /// Who stored to each word last, and by which access in the log.
+    last: FxHashMap<u64, (usize, u32)>,
+}
+
+impl Covered<'_> {
+    fn of_object(&mut self, object: u64) -> &mut Behind {
+        let none = vec![0; self.threads.len()].into_boxed_slice();
+        self.objects.entry(object).or_insert(none)
+    }
+
+    fn pass(&mut self, thread: usize, sync: Sync) {
+        match sync {
+            Sync::Releases(object) => {
+                let behind = self.threads[thread].clone();
+                join(self.of_object(object), &behind);
+            }
+            Sync::Acquires(object) => {
+                let behind = self.of_object(object).clone();
+                join(&mut self.threads[thread], &behind);
+            }
+            Sync::Both(object) => {
+                self.pass(thread, Sync::Acquires(object));
+                self.pass(thread, Sync::Releases(object));
+            }
+            Sync::Creates(other) | Sync::Joins(other) => {
+                let is_creation = matches!(sync, Sync::Creates(_));
+                let (from, to) = if is_creation { (thread, other) } else { (other, thread) };
+                if let Some(behind) = self.threads.get(from).cloned()
+                    && let Some(to) = self.threads.get_mut(to)
+                {
+                    join(to, &behind);
+                }
+            }
+            Sync::Barrier(object, generation) => {
+                let Some(all) = self.barriers.remove(&(object, generation)) else { return };
+                let mut behind = self.threads[thread].clone();
+                all.iter().for_each(|other| join(&mut behind, &self.threads[*other]));
+                all.iter().for_each(|other| self.threads[*other] = behind.clone());
+            }
+        }
+    }
+
+    /// An access that comes next, by its number from 0 in the log. Whether it is a read that nothing puts behind its
+    /// store.
+    fn take_in(&mut self, at: u32, access: &Logged) -> bool {
+        let (thread, word) = (access.thread as usize, word_of(access.address));
+        self.threads[thread][thread] = at + 1;
+        let is_told = access.kind == Kind::Update || self.found.words.contains(&word) || self.words.contains_key(&word);
+        if is_told {
+            let none = || vec![0; self.threads.len()].into_boxed_slice();
+            let of_word = self.words.entry(word).or_insert_with(none);
+            join(&mut self.threads[thread], of_word);
+            if access.kind != Kind::Read {
+                join(of_word, &self.threads[thread]);
+            }
+        }
+        if access.kind != Kind::Read {
+            self.last.insert(word, (thread, at));
+            return false;
+        }
+        let Some(&(other, store)) = self.last.get(&word) else { return false };
+        if is_told || other == thread || self.threads[thread][other] > store {
+            return false;
+        }
+        self.threads[thread][other] = store + 1;
+        true
+    }
+}
+
+/// The reads that nothing puts behind the stores which they saw, by thread, step and slot.
+pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> FxHashSet<(usize, u64, u16)> {
+    let mut syncs = found.syncs.clone();
+    syncs.sort_unstable();
+    let mut barriers: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+    for &(_, thread, sync) in &syncs {
+        if let Sync::Barrier(object, generation) = sync {
+            barriers.entry((object, generation)).or_default().push(thread);
+        }
+    }
+    let none = || vec![0; threads].into_boxed_slice();
+    let handed_on = found.queue_locks.iter().flat_map(|(word, tenures)| {
+        let given = tenures.iter().filter_map(|tenure| tenure.given.map(|(_, word)| word));
+        given.chain([*word]).map(|word| (word, none()))
+    });
+    let mut covered = Covered {
+        threads: vec![vec![0; threads].into_boxed_slice(); threads],
+        objects: FxHashMap::default(),
+        barriers,
+        words: handed_on.collect(),
+        found,
+        last: FxHashMap::default(),
+    };
+    let mut syncs = syncs.into_iter().peekable();
+    let mut reads = FxHashSet::default();
+    for (at, access) in words.log.iter().enumerate() {
+        let now: Clock = words.clock(access.number);
+        while let Some((_, thread, sync)) = syncs.next_if(|(clock, ..)| *clock <= now) {
+            covered.pass(thread, sync);
+        }
+        let thread = access.thread as usize;
+        if covered.take_in(at as u32, access)
+            && found.run_at(thread, access.step).is_none()
+        {
+            reads.insert((thread, access.step, access.place.1));
+        }
+    }
+    reads
+}
