@@ -12,6 +12,7 @@
 #include "raw_system_call.h"
 #include "record_format.h"
 #include "recording.h"
+#include "supplies.h"
 #include "synchronisation.h"
 #include "threads.h"
 #include "vsyscall_page.h"
@@ -64,6 +65,8 @@ static void on_transfer(void *drcontext, const dr_kernel_xfer_info_t *transfer) 
     synchronisation_resume_call(thread);
   } else if (transfer->type == DR_XFER_SIGNAL_DELIVERY) {
     synchronisation_suspend_call(thread);
+    if (baton_has(thread))
+      supplies_signal(thread, (uint32_t)transfer->sig);
     struct fields fields;
     fields_begin(&fields);
     fields_number(&fields, (uint64_t)transfer->sig);

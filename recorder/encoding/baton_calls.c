@@ -161,12 +161,10 @@ enum baton_call baton_call(struct thread *thread, const struct system_call *call
   case SYS_rt_sigtimedwait:
   case SYS_connect:
   case SYS_msgrcv:
-  case SYS_msgsnd:
   case SYS_semop:
   case SYS_semtimedop:
   case SYS_flock:
   case SYS_mq_timedreceive:
-  case SYS_mq_timedsend:
     return is_alone() ? CALL_BLOCKS : CALL_GOES_OUTSIDE;
   default:
     return CALL_GOES_ON;

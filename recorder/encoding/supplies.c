@@ -39,10 +39,36 @@ static struct {
   uint64_t met;
 } supplies;
 
+#define ADDRESS_BYTES 128u /* of whatever family */
+
+/* A socket of the program that is connected, or about to be accepted, to another. */
+struct socket_end {
+  uint64_t key; /* 0: none */
+  uint8_t own[ADDRESS_BYTES], peer[ADDRESS_BYTES];
+};
+
+#define SOCKETS_MAX 64u
+
+static struct socket_end unmatched[SOCKETS_MAX];
+static uint32_t socket_count;
+
+/* Signals that were sent and not taken yet, the oldest forgotten first. */
+#define SIGNALS_MAX 64u
+
+static struct sent_signal {
+  uint64_t to; /* a kernel thread id, or 0 for any */
+  uint64_t clock;
+  uint32_t number; /* 0: none */
+  uint32_t from;
+} sent[SIGNALS_MAX];
+static uint32_t sent_count;
+
 void supplies_exit(void) {
   arena_free(&supplies.arena);
   address_map_free(&supplies.channels);
   memset(&supplies, 0, sizeof(supplies));
+  memset(sent, 0, sizeof(sent));
+  memset(unmatched, 0, sizeof(unmatched));
 }
 
 /* All eventfds have the same inode; the kernel numbers them elsewhere. */
@@ -154,21 +180,83 @@ static uint64_t amount(uint64_t key, int64_t result, const struct channel *chann
   return channel->supplied - channel->consumed;
 }
 
-static void pair(const struct system_call *call) {
-  int end[2];
-  size_t read;
-  if (!platform_read((const void *)(uintptr_t)call->argument[3], sizeof(end), end, &read))
-    return;
-  uint64_t one = key_of(end[0]), other = key_of(end[1]);
+static void connect_both(uint64_t one, uint64_t other) {
   if (one == 0 || other == 0)
     return;
   channel_of(one)->peer = other;
   channel_of(other)->peer = one;
 }
 
+static void pair(const struct system_call *call) {
+  int end[2];
+  size_t read;
+  if (platform_read((const void *)(uintptr_t)call->argument[3], sizeof(end), end, &read))
+    connect_both(key_of(end[0]), key_of(end[1]));
+}
+
+static bool is_same_place(const uint8_t *one, const uint8_t *other) {
+  return memcmp(one, other, ADDRESS_BYTES) == 0;
+}
+
+/* Each end of a connection is seen by itself: they belong together where each is the other's peer.
+ */
+static void match(int descriptor) {
+  struct socket_end end = {.key = key_of(descriptor)};
+  uint32_t own_bytes = sizeof(end.own), peer_bytes = sizeof(end.peer);
+  if (end.key == 0 ||
+      raw_system_call(SYS_getsockname, (uintptr_t)descriptor, (uintptr_t)end.own,
+                      (uintptr_t)&own_bytes) != 0 ||
+      raw_system_call(SYS_getpeername, (uintptr_t)descriptor, (uintptr_t)end.peer,
+                      (uintptr_t)&peer_bytes) != 0)
+    return;
+  for (uint32_t i = 0; i < SOCKETS_MAX; i++) {
+    struct socket_end *other = &unmatched[i];
+    if (other->key != 0 && is_same_place(other->own, end.peer) &&
+        is_same_place(other->peer, end.own)) {
+      connect_both(end.key, other->key);
+      other->key = 0;
+      return;
+    }
+  }
+  unmatched[socket_count++ % SOCKETS_MAX] = end;
+}
+
+static struct channel *channel_of_signals(void) { return channel_of(UINT64_MAX); }
+
+static void supply_signal(struct thread *thread, uint64_t to, uint32_t number) {
+  uint64_t clock = clock_advance();
+  sent[sent_count++ % SIGNALS_MAX] = (struct sent_signal){to, clock, number, thread->id};
+  send(thread, EVENT_SUPPLY, channel_of_signals(), clock);
+}
+
+void supplies_signal(struct thread *thread, uint32_t number) {
+  uint64_t own = platform_kernel_thread_id(thread);
+  for (uint32_t i = 0; i < SIGNALS_MAX; i++) {
+    struct sent_signal *signal = &sent[(sent_count + i) % SIGNALS_MAX];
+    if (signal->number != number || (signal->to != 0 && signal->to != own))
+      continue;
+    uint64_t clock = region_of_interest_clock(signal->clock);
+    if (signal->from != thread->id && clock != 0)
+      send(thread, EVENT_CONSUME, channel_of_signals(), clock);
+    signal->number = 0;
+    return;
+  }
+}
+
 static uint64_t key_of_transfer(const struct thread *thread, const struct system_call *call,
                                 int64_t result) {
   return result > 0 && thread->call_depth == 0 ? key_of((int)call->argument[0]) : 0;
+}
+
+/* A message is one byte: of a queue, of whatever kind. */
+static uint64_t key_of_queue(const struct system_call *call) {
+  bool is_posix = call->x86_64 == SYS_mq_timedsend || call->x86_64 == SYS_mq_timedreceive;
+  struct stat status;
+  if (!is_posix)
+    return 1ull << 62 | call->argument[0];
+  return raw_system_call(SYS_fstat, (uintptr_t)call->argument[0], (uintptr_t)&status, 0) == 0
+             ? 1ull << 61 | (uint64_t)status.st_ino << 1
+             : 0;
 }
 
 void supplies_consumed(struct thread *thread, const struct system_call *call, int64_t result) {
@@ -182,9 +270,28 @@ void supplies_consumed(struct thread *thread, const struct system_call *call, in
     if (key != 0)
       consume(thread, key, amount(key, result, channel_of(key)));
     break;
+  case SYS_msgrcv:
+  case SYS_mq_timedreceive:
+    key = result >= 0 ? key_of_queue(call) : 0;
+    if (key != 0)
+      consume(thread, key, 1);
+    break;
+  case SYS_rt_sigtimedwait:
+    if (result > 0)
+      supplies_signal(thread, (uint32_t)result);
+    break;
   case SYS_socketpair:
     if (result == 0)
       pair(call);
+    break;
+  case SYS_connect:
+    if (result == 0)
+      match((int)call->argument[0]);
+    break;
+  case SYS_accept:
+  case SYS_accept4:
+    if (result >= 0)
+      match((int)result);
     break;
   default:
     break;
@@ -198,9 +305,30 @@ void supplies_made(struct thread *thread, const struct system_call *call, int64_
   case SYS_writev:
   case SYS_sendto:
   case SYS_sendmsg:
+  case SYS_vmsplice:
     key = key_of_transfer(thread, call, result);
     if (key != 0)
       supply(thread, key, amount(key, result, NULL));
+    break;
+  case SYS_msgsnd:
+  case SYS_mq_timedsend:
+    key = result == 0 ? key_of_queue(call) : 0;
+    if (key != 0)
+      supply(thread, key, 1);
+    break;
+  case SYS_kill:
+  case SYS_rt_sigqueueinfo:
+    if (result == 0 && call->argument[0] == (uint64_t)recording.process)
+      supply_signal(thread, 0, (uint32_t)call->argument[1]);
+    break;
+  case SYS_tkill:
+    if (result == 0)
+      supply_signal(thread, call->argument[0], (uint32_t)call->argument[1]);
+    break;
+  case SYS_tgkill:
+  case SYS_rt_tgsigqueueinfo:
+    if (result == 0 && call->argument[0] == (uint64_t)recording.process)
+      supply_signal(thread, call->argument[1], (uint32_t)call->argument[2]);
     break;
   default:
     break;

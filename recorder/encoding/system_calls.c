@@ -72,7 +72,7 @@ static void send_fork(struct thread *thread, int64_t child, bool shares_memory) 
 
 static void after_clone(struct thread *thread, const struct system_call *call, int64_t result) {
   if ((call->flags & CLONE_THREAD) == 0) {
-    send_fork(thread, result, (call->flags & CLONE_VM) != 0);
+    send_fork(thread, result, (call->flags & (CLONE_VM | CLONE_VFORK)) == CLONE_VM);
     return;
   }
   if (baton_has(thread))
@@ -158,7 +158,7 @@ static void after(struct thread *thread, struct system_call *call, int64_t resul
   case SYS_fork:
   case SYS_vfork:
     if (result > 0)
-      send_fork(thread, result, call->x86_64 == SYS_vfork);
+      send_fork(thread, result, false);
     break;
   case SYS_futex:
     futex_after(thread, call, result);
