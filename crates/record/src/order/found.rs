@@ -84,6 +84,12 @@ impl Found {
         }
     }
 
+    /// A word is waited for although no rounds are left out.
+    pub(super) fn wait_at(&mut self, word: u64, place: Place) {
+        self.words.insert(word);
+        self.places.insert(place);
+    }
+
     /// A thread takes a lock at a place in the one sequence.
     pub(super) fn take(&mut self, thread: usize, object: u64, number: u64) {
         self.open[thread].push(self.held[thread].len());

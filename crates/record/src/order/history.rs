@@ -16,7 +16,7 @@ const KEPT_SLOTS: u64 = 1 << 17;
 /// Nobody returns from more calls than he was in when there came to be a second thread.
 const DEPTH_FIRST: usize = 1 << 20;
 /// Between two looks of one wait.
-const LOOK_INSTRUCTIONS_MAX: u64 = 100;
+pub(super) const LOOK_INSTRUCTIONS_MAX: u64 = 100;
 /// A store to a word is looked for among so many blocks before one that stored nearby.
 const STORE_AGO_MAX: usize = 64;
 /// So many calls deep a thread's blocks are known.

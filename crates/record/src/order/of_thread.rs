@@ -21,6 +21,8 @@ pub(super) struct OfThread {
     pub looks: Vec<Place>,
     /// Instructions of its quiet rounds so far.
     pub quiet: u64,
+    /// Instructions up to where a call last gave up waiting at a condition.
+    pub gave_up_at: Option<u64>,
     /// Of each other thread, the furthest step that it has seen a store of.
     seen: Vec<u64>,
 }

@@ -10,7 +10,7 @@ use super::calls;
 use super::covered::Sync;
 use super::flow::Flow;
 use super::found::{Found, Provisional, Run};
-use super::history::{Act, History, Mark, Memory, Place, ROUND_STEPS_MAX, Token, Version};
+use super::history::{Act, History, LOOK_INSTRUCTIONS_MAX, Mark, Memory, Place, ROUND_STEPS_MAX, Token, Version};
 use super::log::Kind;
 use super::loops::{Round, exit_word, is_newer, is_newer_than_run};
 use super::of_thread::OfThread;
@@ -119,6 +119,10 @@ impl<'a> Rounds<'a> {
                 self.found.give_back(thread, object, self.words.number(thread, step));
             }
             Event::AttemptFailed { .. } => {}
+            Event::ConditionWait { timed_out: true, .. } => {
+                state.gave_up_at = Some(state.history.counts().instructions);
+                is_loud = true;
+            }
             Event::FutexWait { object, .. } => self.found.sleeps.push((thread, step, word_of(object))),
             Event::SystemCall { number, .. } => is_loud = !(self.is_quiet_call)(number),
             Event::FutexWake { .. } => is_loud = true,
@@ -250,6 +254,10 @@ impl<'a> Rounds<'a> {
         }
         if is_news {
             state.news = state.history.counts().passed;
+            let gave_up = state.gave_up_at.map(|at| state.history.counts().instructions - at);
+            if kind == Kind::Read && gave_up.is_some_and(|ago| ago <= LOOK_INSTRUCTIONS_MAX) {
+                self.found.wait_at(word, place);
+            }
             if kind == Kind::Read {
                 self.look(thread, step, place, word);
             }
