@@ -13,11 +13,11 @@ Loop = dict[str, Any]  # of docs/record-format.md
 ROWS_MAX = 100  # the others are in --json
 
 
-def show(loops: list[Loop], output: Console) -> None:
-    """Those first of which most instructions are left out."""
-    lines = _by_line(loops)
+def show(document: dict[str, Any], output: Console) -> None:
+    """Of what `info` says of a record: those first of which most instructions are left out."""
+    lines = _by_line(document.get("waits", []))
     if not lines:
-        output.print("no thread waited in a loop", markup=False)
+        output.print(_none_of(document["info"]), markup=False)
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("loop")
@@ -30,6 +30,14 @@ def show(loops: list[Loop], output: Console) -> None:
     terminal.print_table_or_entries(output, table)
     if len(lines) > ROWS_MAX:
         output.print(f"{len(lines) - ROWS_MAX:,} more (--json)", markup=False)
+
+
+def _none_of(info: dict[str, Any]) -> str:
+    if info["options"]["values"]:
+        return "not looked for: a record with --values keeps all rounds of all loops"
+    if info["isa"] == "aarch64":
+        return "not looked for: threads of an AArch64 program do not take turns"
+    return "no thread was seen to wait in a loop"
 
 
 def _by_line(loops: list[Loop]) -> list[tuple[str, Loop]]:

@@ -39,6 +39,7 @@ static struct {
   /* While all wait: who looks whether somebody can go on, and when that began. */
   struct baton_member *lookout;
   uint64_t idle_clock, idle_since_ns;
+  bool has_said_stuck;
 
   /* The holder that a waiting thread has found in the kernel. */
   const struct baton_member *in_kernel;
@@ -266,6 +267,22 @@ static void end_by_signal(struct baton_member *member) {
 #define LOOK_NS_MIN 50000ull
 #define LOOK_NS_MAX (SIGNAL_LOOK_MS * NS_PER_MS)
 
+/* All wait for each other, and have for long: who looks at the program should know. */
+#define STUCK_NS (10 * 1000 * NS_PER_MS)
+#define LOOKS_BEFORE_STUCK 256
+
+static void say_if_stuck(void) {
+  static const char text[] = "fencepost-record: all threads of the program wait for each other; "
+                             "Ctrl-C ends it\n";
+  lock();
+  bool is_stuck = baton.holder == NULL && baton.lookout == NULL && !is_something_outside() &&
+                  !baton.has_said_stuck && real_ns() - baton.idle_since_ns > STUCK_NS;
+  baton.has_said_stuck |= is_stuck;
+  unlock();
+  if (is_stuck)
+    raw_system_call(SYS_write, 2, (uintptr_t)text, sizeof(text) - 1);
+}
+
 static uint64_t look_out(struct baton_member *member) {
   uint64_t wait_ns = 0;
   lock();
@@ -335,7 +352,8 @@ static void await_turn(struct thread *thread, void *where) {
       end_by_signal(member);
     else if (!waits && baton.holder != NULL)
       take_from_long_call();
-    __atomic_add_fetch(&member->looks, 1, __ATOMIC_RELEASE);
+    if (__atomic_add_fetch(&member->looks, 1, __ATOMIC_RELEASE) % LOOKS_BEFORE_STUCK == 0)
+      say_if_stuck();
   }
 }
 

@@ -77,6 +77,8 @@ bool recording_open(const char *library_path, const char *control_path) {
     return false;
   bool is_ours = bytes >= sizeof(struct control_area) && area->magic == CONTROL_MAGIC;
   recording.area = is_ours ? area : NULL;
+  if (is_ours)
+    unrecorded_bits();
   bool is_recorded = is_ours && (find_caller() || (area->children && add_caller()));
   if (is_ours && !is_recorded && !area->children)
     unrecorded_child_runs(process_id_of_caller(), platform_program_name());

@@ -52,21 +52,28 @@ void region_of_interest_init(void) {
   if (!region.has_functions)
     region.next_count = region.begin_count;
   region.is_alone = baton_is_passed && recording.area->warm != CONTROL_WARM_ALL;
-  region_is_outside = region.is_alone && region_of_interest_look_in() > 0;
+  region_is_outside = region.is_alone;
+  region_is_outside = region_of_interest_look_in() > 0 && region.is_alone;
 }
 
 static uint64_t instructions(void) {
   return __atomic_load_n(&recording.control->instructions, __ATOMIC_RELAXED);
 }
 
+static uint64_t left_up_to(uint64_t count) {
+  return count > instructions() ? count - instructions() : 0;
+}
+
 uint64_t region_of_interest_look_in(void) {
   uint64_t warm = recording.area->warm, from = region.begin_count;
   if (region.is_over)
     return 0;
-  if (!region_is_outside || region.next_count != region.begin_count)
+  if (!region.is_alone || region.has_functions || region.next_count == UINT64_MAX)
     return UINT64_MAX;
-  from -= warm < from ? warm : from;
-  return from > instructions() ? from - instructions() : 0;
+  if (region_is_outside)
+    return left_up_to(from - (warm < from ? warm : from));
+  /* What has been executed since is known when it is encoded. */
+  return left_up_to(region.end_count) / 4 + 1;
 }
 
 void region_of_interest_count(uint64_t count) {
@@ -103,6 +110,7 @@ static void close_record(void) {
   for (struct baton_member *member = baton_first(); member != NULL; member = member->next) {
     thread_flush(member->thread);
     member->thread->is_recorded = false;
+    member->thread->call_position = NULL;
   }
   region.is_over = false;
   recording.control->live_threads = 0;
@@ -110,13 +118,12 @@ static void close_record(void) {
 }
 
 void region_of_interest_look(struct thread *thread) {
-  if (region_is_outside)
-    thread_drain(thread);
-  if (region_of_interest_look_in() > 0)
+  if (!region.is_alone || region.has_functions)
     return;
+  thread_drain(thread);
   if (region.is_over)
     close_record();
-  else
+  else if (region_is_outside && region_of_interest_look_in() == 0)
     open_record();
 }
 

@@ -18,7 +18,6 @@
 #include "unrecorded_children.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -110,11 +109,7 @@ static void before(struct thread *thread, struct system_call *call) {
     thread_identities_await_starts();
     break;
   case SYS_execve:
-    unrecorded_bits_of(AT_FDCWD, (const char *)(uintptr_t)call->argument[0]);
-    process_image_before_exec(thread, call);
-    break;
   case SYS_execveat:
-    unrecorded_bits_of((int)call->argument[0], (const char *)(uintptr_t)call->argument[1]);
     process_image_before_exec(thread, call);
     break;
   case SYS_exit_group:

@@ -289,6 +289,8 @@ bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **positio
 }
 
 void thread_end(struct thread *thread) {
+  if (!thread->is_recorded && thread_is_followed(thread))
+    thread_drain(thread); /* and counts what it did */
   /* A forked child is told of the end of threads that it never had. */
   if (thread->is_recorded && thread->process == recording.process &&
       process_id_of_caller() == recording.process) {

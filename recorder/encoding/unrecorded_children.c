@@ -51,10 +51,11 @@ void unrecorded_child_runs(int32_t process, const char *path) {
     read_name(entry->name, path);
 }
 
-void unrecorded_bits_of(int folder, const char *path) {
+void unrecorded_bits(void) {
+  char path[CONTROL_PATH_BYTES];
   struct stat status;
-  if (raw_system_call_of_5(SYS_newfstatat, (uintptr_t)folder, (uintptr_t)path, (uintptr_t)&status,
-                           0, 0) != 0)
+  platform_program_path(path, sizeof(path));
+  if (raw_system_call(SYS_stat, (uintptr_t)path, (uintptr_t)&status, 0) != 0)
     return;
   bool runs_as_user = (status.st_mode & S_ISUID) != 0 &&
                       status.st_uid != (uid_t)raw_system_call(SYS_geteuid, 0, 0, 0);

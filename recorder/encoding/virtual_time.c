@@ -43,12 +43,14 @@ static uint64_t time_of(struct thread *thread, int clock) {
   switch (clock) {
   case CLOCK_REALTIME:
   case CLOCK_REALTIME_COARSE:
+  case CLOCK_REALTIME_ALARM:
   case CLOCK_TAI:
     return REALTIME_START_S * NS_PER_S + ns_of(thread);
   case CLOCK_MONOTONIC:
   case CLOCK_MONOTONIC_RAW:
   case CLOCK_MONOTONIC_COARSE:
   case CLOCK_BOOTTIME:
+  case CLOCK_BOOTTIME_ALARM:
     return MONOTONIC_START_S * NS_PER_S + ns_of(thread);
   default:
     return work_of(thread, clock);
@@ -56,6 +58,8 @@ static uint64_t time_of(struct thread *thread, int clock) {
 }
 
 static int64_t tell_time(struct thread *thread, int clock, uint64_t to) {
+  if (clock > CLOCK_TAI)
+    return -EINVAL;
   uint64_t ns = time_of(thread, clock);
   struct timespec time = {.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
   return platform_write(to, &time, sizeof(time)) ? 0 : -EFAULT;

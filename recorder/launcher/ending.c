@@ -60,8 +60,8 @@ static void say_region(const struct process_control *control, const struct recor
                        const char *roi) {
   const char *how = control->roi_boundaries == 0 ? "was never reached" : "has no end";
   if (strspn(roi, "0123456789:") == strlen(roi))
-    complain("%s: --roi %s: the region %s: the record has only %llu instructions", file->path, roi,
-             how, (unsigned long long)control->instructions);
+    complain("%s: --roi %s: the region %s: the program executed only %llu instructions", file->path,
+             roi, how, (unsigned long long)control->instructions);
   else
     complain("%s: --roi %s: the region %s", file->path, roi, how);
 }

@@ -11,20 +11,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static volatile sig_atomic_t finder; /* 0: nobody */
+
+void order_give_up(void) {
+  if (finder > 0)
+    kill(finder, SIGKILL);
+}
+
 void order_add(const char *record) {
   char program[PATH_MAX];
   if (!library_path_find(program, "fencepost-order"))
     return;
-  pid_t launcher = getpid(), finder = fork();
-  if (finder == 0) {
+  pid_t launcher = getpid(), child = fork();
+  if (child == 0) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == launcher)
       execl(program, program, record, NULL);
     _exit(EXIT_OURS);
   }
   int status = 0;
-  while (finder > 0 && waitpid(finder, &status, 0) < 0 && errno == EINTR)
+  finder = child;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
     ;
-  if (finder < 0 || status != 0)
+  finder = 0;
+  if (child < 0 || status != 0)
     complain(
         "%s: what of its order a replay keeps was not found; replays find it when they open it",
         record);

@@ -8,4 +8,7 @@
  * without: whoever opens it finds it then, which takes longer. */
 void order_add(const char *record);
 
+/* Somebody wants to see the end: from a signal handler. */
+void order_give_up(void);
+
 #endif

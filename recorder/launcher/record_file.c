@@ -215,6 +215,18 @@ static uint64_t index_frames(int descriptor, uint64_t file_bytes, struct growing
   return offset;
 }
 
+/* Takes away what a killed process has half written. */
+static bool cut_torn_end(int descriptor) {
+  struct stat status;
+  struct growing_bytes index = {0};
+  uint64_t frames = 0;
+  if (fstat(descriptor, &status) != 0)
+    return false;
+  uint64_t end = index_frames(descriptor, (uint64_t)status.st_size, &index, &frames);
+  free(index.bytes);
+  return end == (uint64_t)status.st_size || ftruncate(descriptor, (off_t)end) == 0;
+}
+
 static bool write_seal(int descriptor, const char *ended, const struct process_control *control) {
   struct stat status;
   struct growing_bytes index = {0}, seal = {0};
@@ -244,9 +256,10 @@ static bool write_seal(int descriptor, const char *ended, const struct process_c
 
 bool record_file_seal(struct record_file *file, const char *ended,
                       const struct process_control *control) {
-  if (file->takes_turns)
+  bool is_whole = control->live_threads == 0 || cut_torn_end(file->descriptor);
+  if (is_whole && file->takes_turns)
     order_add(file->partial_path);
-  if (!write_seal(file->descriptor, ended, control) ||
+  if (!is_whole || !write_seal(file->descriptor, ended, control) ||
       rename(file->partial_path, file->path) != 0) {
     complain("%s could not be sealed: %s", file->path, strerror(errno));
     record_file_discard(file);

@@ -3,6 +3,7 @@
 
 #include "complaint.h"
 #include "library_path.h"
+#include "order.h"
 #include "process_state.h"
 #include "stack_place.h"
 
@@ -156,6 +157,7 @@ static void say(const char *message) {
 
 /* Those that come meanwhile, a while later. */
 static void kill_all(void) {
+  order_give_up();
   if (send_to_all(SIGKILL))
     say(recorded_process_is_abandoned()
             ? "fencepost-record: who wanted the record is gone; the program is killed\n"
@@ -170,6 +172,7 @@ static bool is_to_end(int signal) {
 /* A program may live on after SIGINT and SIGHUP. One that does not end by SIGTERM is ended: after a
  * while, or when it is told again. */
 static void tell(int signal) {
+  order_give_up();
   static uint64_t told_at_ns; /* 0: not yet */
   uint64_t now = now_ns();
   if (signal == SIGTERM && told_at_ns != 0 && now > told_at_ns + SAME_SIGNAL_NS) {

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from recorder_programs import Recorder
 
+import fencepost as fp
 import record_format as rf
+
+NEVER = "was never reached"
 
 
 def stores_by_region(record: rf.Record) -> tuple[list[int], list[int], int]:
@@ -26,12 +31,16 @@ def stores_by_region(record: rf.Record) -> tuple[list[int], list[int], int]:
     return stores[0], stores[1], began
 
 
+@pytest.mark.parametrize("warm", ["0", "all"])
 @pytest.mark.parametrize(
     ("region", "within"),
     [("enter_region:leave_region", {0, 16}), ("whole_region:whole_region", {8})],
 )
-def test_region_between_functions(recorder: Recorder, region: str, within: set[int]) -> None:
-    run = recorder.record(recorder.compile("regions", "-O1"), options=("--roi", region))
+def test_region_between_functions(
+    recorder: Recorder, region: str, within: set[int], warm: str
+) -> None:
+    options = ("--roi", region, "--warm", warm)
+    run = recorder.record(recorder.compile("regions", "-O1"), options=options)
     assert (run.returncode, run.stderr) == (0, "")
     record = run.load()
     assert record.info["options"]["roi"] == region
@@ -41,11 +50,55 @@ def test_region_between_functions(recorder: Recorder, region: str, within: set[i
     found = [value - address for value in inside if address <= value < address + 64]
     assert found == sorted(within) * 3
     assert not {value - address for value in outside} & within
+    assert (outside == []) == (warm == "0")
+
+
+def executed_by(record: rf.Record) -> int:
+    return sum(item.executed for item in record.items(0) if isinstance(item, rf.Execution))
+
+
+@pytest.mark.parametrize("warm", ["0", "300", "5000"])
+def test_region_between_counts_is_recorded_alone(recorder: Recorder, warm: str) -> None:
+    program = recorder.compile("regions", "-O1", "-static")
+    run = recorder.record(program, options=("--roi", "1000:5000", "--warm", warm))
+    assert (run.returncode, run.stderr) == (0, "")
+    record = run.load()
+    whole = recorder.record(program).load()
+    # Threads look for the beginning where they may go back.
+    assert 3000 < executed_by(record) < executed_by(whole) - 5000
+    counts, begun, ended = 0, 0, 0
+    for item in record.items(0):
+        if isinstance(item, rf.Execution):
+            counts += item.executed
+        elif item.name == "roi":
+            begun, ended = (counts, ended) if item.begin == 1 else (begun, counts)
+    assert begun <= int(warm)
+    assert 3000 < ended - begun <= 4200
+
+
+def test_threads_are_as_they_stand_where_the_region_begins(recorder: Recorder) -> None:
+    program = recorder.compile("region_threads", "-O1", "-pthread")
+    options = ("--roi", "region_begins:region_ends")
+    run = recorder.record(program, options=options)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "done\n", "")
+    data = run.path.read_bytes()
+    record = run.load()
+    # Main holds a lock for which another thread waits.
+    assert [event.name for event in record.events(0, "mutex_lock")][:1] == ["mutex_lock"]
+    assert len(record.events(0, "thread_create")) == 2
+    assert recorder.record(program, options=options).path.read_bytes() == data
+    whole = recorder.record(program, options=(*options, "--warm", "all"))
+    alone, warm = (
+        fp.compare("pcs-table1-0sw", path, schemes=["nopb"], jobs=1).run("nopb")
+        for path in (run.path, whole.path)
+    )
+    assert alone["reliable"] and warm["reliable"]
+    assert alone["simulated_ns"] == pytest.approx(warm["simulated_ns"], rel=0.05)
 
 
 def test_region_between_counts(recorder: Recorder) -> None:
     program = recorder.compile("regions", "-O1", "-static")
-    run = recorder.record(program, options=("--roi", "1000:5000"))
+    run = recorder.record(program, options=("--roi", "1000:5000", "--warm", "all"))
     assert (run.returncode, run.stderr) == (0, "")
     counts, passed = 0, []
     largest = 0
@@ -70,7 +123,7 @@ def test_region_that_is_not_reached_is_named(recorder: Recorder) -> None:
 
 @pytest.mark.parametrize(
     ("region", "how"),
-    [("8000000000:9000000000", "was never reached"), ("100:9000000000", "has no end")],
+    [("8000000000:9000000000", NEVER), ("100:9000000000", "has no end")],
 )
 def test_region_beyond_the_end_says_how_many_instructions_there_are(
     recorder: Recorder, region: str, how: str
@@ -78,6 +131,10 @@ def test_region_beyond_the_end_says_how_many_instructions_there_are(
     run = recorder.record("true", options=("--roi", region))
     assert run.returncode == 0
     record = run.load()
-    executed = sum(item.executed for item in record.items(0) if isinstance(item, rf.Execution))
-    expected = f"--roi {region}: the region {how}: the record has only {executed} instructions\n"
-    assert run.stderr.endswith(expected)
+    said = re.search(
+        rf"--roi {region}: the region {how}: the program executed only (\d+) ", run.stderr
+    )
+    assert said is not None
+    whole = recorder.record("true").load().instructions
+    assert int(said[1]) == pytest.approx(whole, abs=100)
+    assert record.instructions == 0 if how == NEVER else record.instructions > whole - 2000

@@ -44,7 +44,7 @@ def info(
     if json_file is not None:
         documents.write_json(json_file, document)
     if shows_waits:
-        waits.show(document.get("waits", []), console.output())
+        waits.show(document, console.output())
     else:
         record_summary.show(document, console.output(), shows_all=shows_all)
     for note in reliability.remarks(document):

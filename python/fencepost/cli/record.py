@@ -40,7 +40,15 @@ def record(
         typer.Option(
             "--roi",
             metavar="START:STOP",
-            help="What is timed: from one function, or instruction count, to another.",
+            help="What is recorded, and timed: from one function, or instruction count, to another.",
+        ),
+    ] = None,
+    warm: Annotated[
+        str | None,
+        typer.Option(
+            "--warm",
+            metavar="N",
+            help="Instructions before --roi to record, too, untimed; all: the whole program.",
         ),
     ] = None,
     children: Annotated[
@@ -94,6 +102,8 @@ def record(
         arguments += ["--pm", pm]
     if roi is not None:
         arguments += ["--roi", roi]
+    if warm is not None:
+        arguments += ["--warm", warm]
     if children:
         arguments.append("--children")
     if sysroot is not None:
