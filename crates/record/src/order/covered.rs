@@ -183,9 +183,7 @@ pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> FxHashS
             covered.pass(thread, sync);
         }
         let thread = access.thread as usize;
-        if covered.take_in(at as u32, access)
-            && found.run_at(thread, access.step).is_none()
-        {
+        if covered.take_in(at as u32, access) && found.run_at(thread, access.step).is_none() {
             reads.insert((thread, access.step, access.place.1));
         }
     }

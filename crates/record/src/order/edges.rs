@@ -6,8 +6,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::covered::uncovered;
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
+use super::covered::uncovered;
 use super::found::{Found, Held};
 use super::history::Place;
 use super::log::{Kind, Logged};

@@ -318,9 +318,8 @@ impl<'a> Rounds<'a> {
         let store = state.store().filter(|(other, _)| *other != thread && *other < self.threads.len());
         // Of what it knows to be behind it there is nothing to find.
         let store = store.filter(|&(other, step)| self.threads[thread].sees_newer(other, step));
-        let exact = store.and_then(|(other, step)| {
-            self.threads[other].history.last_store(self.memory(other), word, step)
-        });
+        let exact =
+            store.and_then(|(other, step)| self.threads[other].history.last_store(self.memory(other), word, step));
         self.words.share(thread, word, exact)
     }
 

@@ -301,3 +301,62 @@ fn a_loop_that_waited_is_told_with_the_store_that_ended_it() {
     assert_eq!((waited.address, waited.waits, waited.rounds, waited.instructions), (0x1000, 1, 5, 10));
     assert_eq!(waited.ended_by.iter().collect::<Vec<_>>(), [(&0x2000, &1)]);
 }
+
+/// The second thread looks once, at what the first has stored before; each says something else around it.
+fn found_stored(behind_store: impl FnOnce(&mut Turns), before_look: impl FnOnce(&mut Turns)) -> (usize, usize) {
+    let mut turns = Turns::new();
+    turns.start(SECOND);
+    turns.turn(FIRST);
+    turns.execute(FIRST, turns.stores, &[WORD], 1);
+    behind_store(&mut turns);
+    turns.turn(SECOND);
+    before_look(&mut turns);
+    turns.execute(SECOND, turns.polls, &[WORD], 1);
+    turns.execute(SECOND, turns.works, &[], 1);
+    let record = turns.record();
+    let count = |thread, is: fn(&Event) -> bool| seen(&record, thread).1.iter().filter(|event| is(event)).count();
+    (
+        count(SECOND, |event| matches!(event, Event::SpinWait { object: WORD, .. })),
+        count(FIRST, |event| matches!(event, Event::SpinRelease { object: WORD, .. })),
+    )
+}
+
+impl Turns {
+    fn event(&mut self, thread: ThreadId, event: impl FnOnce(Clock) -> Event) {
+        let clock = self.writer.tick();
+        self.writer.event(thread, &event(clock)).expect("an event");
+    }
+}
+
+const OBJECT: u64 = 0x9000;
+
+#[test]
+fn a_look_at_what_was_stored_already_waits_for_it() {
+    assert_eq!(found_stored(|_| (), |_| ()), (1, 1));
+}
+
+#[test]
+fn what_calls_put_in_order_waits_for_nothing_else() {
+    let posts = |turns: &mut Turns| turns.event(FIRST, |clock| Event::SemaphorePost { clock, object: OBJECT });
+    let waits = |turns: &mut Turns| {
+        turns.event(SECOND, |clock| Event::SemaphoreWait { clock, object: OBJECT, wake: None });
+    };
+    assert_eq!(found_stored(posts, waits), (0, 0));
+    let waits_for_another = |turns: &mut Turns| {
+        turns.event(SECOND, |clock| Event::SemaphoreWait { clock, object: OBJECT + 8, wake: None });
+    };
+    assert_eq!(found_stored(posts, waits_for_another), (1, 1));
+    let arrives = |thread| {
+        move |turns: &mut Turns| {
+            let event = |clock| Event::BarrierWait { clock, object: OBJECT, participants: 2, generation: 0 };
+            turns.event(thread, event);
+        }
+    };
+    assert_eq!(found_stored(arrives(FIRST), arrives(SECOND)), (0, 0));
+}
+
+#[test]
+fn under_a_lock_nothing_waits_for_what_was_stored_already() {
+    let locks = |turns: &mut Turns| turns.event(SECOND, |clock| Event::MutexLock { clock, object: OBJECT });
+    assert_eq!(found_stored(|_| (), locks), (0, 0));
+}

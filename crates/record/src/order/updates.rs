@@ -117,3 +117,39 @@ fn keeps_flags(code: &[u8]) -> bool {
     matches!(code, [0x50..=0x5f | 0x63 | 0x88..=0x8b | 0x8d | 0x90 | 0xb0..=0xbf | 0xc6 | 0xc7, ..])
         || matches!(code, [0x0f, 0x1f | 0xb6 | 0xb7 | 0xbe | 0xbf, ..])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{compares, exchanges, update_of};
+    use crate::{BlockBuilder, SlotKind};
+
+    fn updated(code: &[u8], size: u16, values: &[u64]) -> Option<(u64, u64)> {
+        let mut slots = vec![(SlotKind::Update, size)];
+        slots.extend(values.iter().map(|_| (SlotKind::Value, size)));
+        let block = BlockBuilder::at(0x1000).instruction(code, &slots).build();
+        let values: Vec<u64> = [0x5000].iter().chain(values).copied().collect();
+        update_of(&block, 0, &values)
+    }
+
+    #[test]
+    fn bit_tests_change_a_bit() {
+        assert_eq!(updated(&[0xf0, 0x0f, 0xba, 0x2f, 3], 4, &[1, 3]), Some((1, 9))); // lock bts $3, (%rdi)
+        assert_eq!(updated(&[0xf0, 0x0f, 0xba, 0x37, 3], 4, &[9, 3]), Some((9, 1))); // lock btr
+        assert_eq!(updated(&[0xf0, 0x0f, 0xbb, 0x07], 4, &[9, 0]), Some((9, 8))); // lock btc %eax, (%rdi)
+        let block = BlockBuilder::at(0).instruction(&[0xf0, 0x0f, 0xba, 0x2f, 0], &[(SlotKind::Update, 4)]).build();
+        assert!(exchanges(&block, 0) && !compares(&block, 0));
+    }
+
+    #[test]
+    fn a_double_compare_stores_where_it_finds_what_it_expects() {
+        let code = [0xf0, 0x48, 0x0f, 0xc7, 0x0f]; // lock cmpxchg16b (%rdi)
+        assert_eq!(updated(&code, 16, &[0, 7, 0]), Some((0, 7)));
+        assert_eq!(updated(&code, 16, &[5, 7, 0]), Some((5, 5)));
+    }
+
+    #[test]
+    fn a_word_is_negated_or_inverted() {
+        assert_eq!(updated(&[0xf0, 0xf7, 0x17], 4, &[0xf0]), Some((0xf0, 0xffff_ff0f)));
+        assert_eq!(updated(&[0xf0, 0xf7, 0x1f], 4, &[1]), Some((1, 0xffff_ffff)));
+    }
+}
