@@ -53,7 +53,7 @@ def record(chase: Path) -> Path:
 @pytest.fixture(scope="module")
 def followed(chase: Path) -> Path:
     """Measured from where the pointers are there: writing them misses many times at once."""
-    region = ["--roi", "follow:is_none"]
+    region = ["--roi", "follow:is_none", "--warm", "all"]
     to = chase.with_name("followed.fencepost")
     return fp.record([str(chase)], to, arguments=region, quiet=True).path
 

@@ -202,9 +202,10 @@ void baton_moved(struct thread *thread, ptrdiff_t words, bool is_lost) {
 /* It has to be seen where the region begins. */
 static void limit_by_region(struct thread *thread) {
   uint64_t words = region_of_interest_look_in();
-  if (words < (uint64_t)(LIMIT_NONE - *thread->position) &&
-      *thread->position + words < thread->limits->quantum)
-    thread->limits->quantum = *thread->position + words;
+  /* Outside, what stands in the buffer is not counted yet. */
+  uint64_t *from = region_is_outside ? thread->buffer : *thread->position;
+  if (words < (uint64_t)(LIMIT_NONE - from) && from + words < thread->limits->quantum)
+    thread->limits->quantum = from + words;
 }
 
 void baton_set_no_limits(struct thread *thread) {

@@ -2,6 +2,7 @@
 #include "baton_queue.h"
 
 #include "platform.h"
+#include "region_of_interest.h"
 
 #include <stddef.h>
 
@@ -115,8 +116,11 @@ struct baton_member *baton_queue_first_waiting(struct baton_member *first) {
   return first_of_all(first, NULL);
 }
 
+/* Outside of the region turns are so much longer: nobody will see their order. */
+#define LEAD_TIMES_OUTSIDE 64u
+
 uint64_t baton_queue_lead(const struct baton_member *member, uint64_t lead) {
-  return lead * member->lead_quarters / 4;
+  return lead * member->lead_quarters / 4 * (region_is_outside ? LEAD_TIMES_OUTSIDE : 1);
 }
 
 /* How far ahead the thread may be where threads meet. A turn that has been long need not be made

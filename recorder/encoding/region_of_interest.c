@@ -51,9 +51,14 @@ void region_of_interest_init(void) {
                          !parse_count(region.stop, &region.end_count);
   if (!region.has_functions)
     region.next_count = region.begin_count;
-  region.is_alone = baton_is_passed && recording.area->warm != CONTROL_WARM_ALL;
-  region_is_outside = region.is_alone;
-  region_is_outside = region_of_interest_look_in() > 0 && region.is_alone;
+  region.is_alone = region_is_outside = region_of_interest_is_alone();
+  if (region_of_interest_look_in() == 0)
+    region_is_outside = false;
+}
+
+bool region_of_interest_is_alone(void) {
+  return recording.area->roi[0] != '\0' && baton_is_passed &&
+         recording.area->warm != CONTROL_WARM_ALL;
 }
 
 static uint64_t instructions(void) {

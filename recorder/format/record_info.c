@@ -129,6 +129,10 @@ size_t info_text(char *out, size_t capacity, const struct info *info) {
   put_string(&text, info->pm);
   put(&text, ", \"roi\": ");
   put_string(&text, info->roi);
+  if (info->roi_is_alone) {
+    put(&text, ", \"warm\": ");
+    put_number(&text, info->warm);
+  }
   put_byte(&text, '}');
   if (info->process != 0) {
     put(&text, ", \"process\": ");

@@ -18,6 +18,8 @@ struct info {
   int has_values;
   const char *pm;          /* or NULL */
   const char *roi;         /* or NULL */
+  int roi_is_alone;        /* nothing else was recorded, but before it: */
+  uint64_t warm;           /* so many instructions */
   int32_t process, parent; /* kernel ids of a child and its parent; 0 for the first process */
 };
 

@@ -84,7 +84,9 @@ def test_a_child_that_shares_descriptors(
 def test_a_child_that_shares_memory_is_said_not_to_be_recorded(
     recorder: Recorder, flags: int
 ) -> None:
-    run = recorder.record(recorder.compile("clone_child", "-O1"), f"{flags:x}", options=("--children",))
+    run = recorder.record(
+        recorder.compile("clone_child", "-O1"), f"{flags:x}", options=("--children",)
+    )
     assert (run.returncode, run.stdout) == (0, "7\n")
     assert run.stderr.endswith(f"1 child process was not recorded (a copy of the program){SHARES}")
 

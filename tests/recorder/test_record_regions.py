@@ -44,6 +44,7 @@ def test_region_between_functions(
     assert (run.returncode, run.stderr) == (0, "")
     record = run.load()
     assert record.info["options"]["roi"] == region
+    assert record.info["options"].get("warm") == (0 if warm == "0" else None)
     address = int(run.stdout.split()[1])
     outside, inside, began = stores_by_region(record)
     assert began == 3

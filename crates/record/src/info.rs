@@ -37,6 +37,9 @@ pub struct RecordingOptions {
     pub pm: Option<String>,
     /// Where the region of interest begins and ends, as given.
     pub roi: Option<String>,
+    /// If nothing else was recorded: how many instructions before it were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm: Option<u64>,
 }
 
 impl Default for Info {

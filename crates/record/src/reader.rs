@@ -152,6 +152,13 @@ impl Record {
             let threads = if *lost == 1 { "1 thread".to_string() } else { format!("{lost} threads") };
             warnings.push(format!("the last instructions of {threads} are not in the record"));
         }
+        if self.info().options.warm == Some(0) && self.instructions() > 0 {
+            warnings.push(
+                "the region of interest was recorded alone: caches and predictors are cold where it begins \
+                 (record --warm)"
+                    .into(),
+            );
+        }
         warnings
     }
 

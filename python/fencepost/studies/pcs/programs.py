@@ -122,7 +122,7 @@ def record(program: Program, variant: str, lab: Lab, is_own: bool) -> Path:
     if is_own:
         # A folder keeps one record of each program.
         return recordings.recorded(replace(lab, folder=lab.folder / variant), binary, arguments)
-    options = ["--roi", program.roi] if program.roi else []
+    options = ["--roi", program.roi, "--warm", "all"] if program.roi else []
     told = repr((options, arguments)).encode()
     digest = hashlib.sha256(told + binary.read_bytes()).hexdigest()[:12]
     path = lab.folder / f"{program.name}-{digest}.fencepost"

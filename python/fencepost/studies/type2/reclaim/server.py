@@ -68,7 +68,7 @@ def _started(server: str, address: Path, path: Path, region: str | None) -> subp
         "daemonize": "no",
     }
     arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-    asked = ["--values", "--pm", "heap"] if region is None else ["--roi", region]
+    asked = ["--values", "--pm", "heap"] if region is None else ["--roi", region, "--warm", "all"]
     recorder = [str(recording.LAUNCHER), *asked, "-o", str(path.resolve()), "--"]
     return subprocess.Popen(
         [*recorder, server, *arguments],
