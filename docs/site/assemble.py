@@ -35,6 +35,7 @@ MENU = {
         "results",
         "explain",
         "whatif",
+        "regions",
         "timeline",
         "latency",
         "traffic",

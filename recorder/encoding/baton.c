@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "baton.h"
 
+#include "baton_limits.h"
 #include "baton_queue.h"
 #include "fields.h"
 #include "platform.h"
@@ -15,9 +16,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* Words of a buffer for so many instructions, about. */
-#define WORDS_OF(instructions) ((instructions) / 2)
-#define LIMIT_NONE ((uint64_t *)UINTPTR_MAX)
 #define SIGNAL_LOOK_MS 10
 /* So long a system call may take before others go on. */
 #define LONG_CALL_MS 100
@@ -115,11 +113,6 @@ static void look_soon(void) {
     baton_look_at_once(baton.holder->thread);
 }
 
-void baton_look_at_once(struct thread *thread) {
-  struct baton_limits *limits = thread->limits;
-  limits->quantum = limits->meeting = limits->pause = NULL;
-}
-
 /* Whether something outside may come before the time for which all wait. */
 static bool is_something_outside(void) {
   for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
@@ -164,19 +157,6 @@ static void pass_from(struct baton_member *member) {
     begin_idling(now);
 }
 
-/* What is executed between two looks at what others watch. */
-#define WATCHED_EVERY_WORDS 512
-
-/* Before the buffer is full, which moves the position. */
-#define WORDS_BEFORE_END 256
-
-/* Outside of the region the position goes on by a word for each instruction. */
-static uint64_t *limit_behind(const struct thread *thread, uint64_t instructions) {
-  uint64_t *at = *thread->position, *last = thread->guard - WORDS_BEFORE_END;
-  uint64_t words = region_is_outside ? instructions : WORDS_OF(instructions);
-  return words < (uint64_t)(last > at ? last - at : 0) ? at + words : last;
-}
-
 /* In other schedules than the first, a turn is a quarter to four times as long. */
 static void draw_lead(struct baton_member *member) {
   member->lead_quarters = 4;
@@ -184,53 +164,6 @@ static void draw_lead(struct baton_member *member) {
     return;
   uint64_t word = random_word_of(recording.area->schedule, ++baton.draws);
   member->lead_quarters = 1u << word % 5;
-}
-
-static void move_limit(uint64_t **limit, ptrdiff_t words) {
-  if (*limit != LIMIT_NONE && *limit != NULL)
-    *limit += words;
-}
-
-void baton_moved(struct thread *thread, ptrdiff_t words, bool is_lost) {
-  if (is_lost && words < 0)
-    charge(&thread->member, (uint64_t)-words * 2);
-  move_limit(&thread->limits->quantum, words);
-  move_limit(&thread->limits->meeting, words);
-  move_limit(&thread->limits->pause, words);
-}
-
-/* It has to be seen where the region begins. */
-static void limit_by_region(struct thread *thread) {
-  uint64_t words = region_of_interest_look_in();
-  /* Outside, what stands in the buffer is not counted yet. */
-  uint64_t *from = region_is_outside ? thread->buffer : *thread->position;
-  if (words < (uint64_t)(LIMIT_NONE - from) && from + words < thread->limits->quantum)
-    thread->limits->quantum = from + words;
-}
-
-void baton_set_no_limits(struct thread *thread) {
-  thread->limits->quantum = thread->limits->meeting = thread->limits->pause = LIMIT_NONE;
-  limit_by_region(thread);
-}
-
-static void set_limits(struct thread *thread, const struct baton_member *next) {
-  struct baton_limits *limits = thread->limits;
-  uint64_t clock = thread->member.clock;
-  if (next == NULL) {
-    baton_set_no_limits(thread);
-    return;
-  }
-  uint64_t lead = baton_queue_ready_at(next) > clock ? baton_queue_ready_at(next) - clock : 0;
-  uint64_t behind = clock > baton_queue_ready_at(next) ? clock - baton_queue_ready_at(next) : 0;
-  limits->pause = *thread->position; /* it pays */
-  limits->meeting =
-      limit_behind(thread, baton_queue_until_meeting(&thread->member, baton_queue_ready_at(next)));
-  uint64_t quantum = baton_queue_lead(&thread->member, LEAD_QUANTUM);
-  limits->quantum = limit_behind(thread, lead + (behind < quantum ? quantum - behind : 0));
-  if (baton_queue_has_watchers(baton.first) &&
-      limits->quantum > *thread->position + WATCHED_EVERY_WORDS)
-    limits->quantum = *thread->position + WATCHED_EVERY_WORDS;
-  limit_by_region(thread);
 }
 
 static void tell_turn(struct thread *thread) {
@@ -376,7 +309,8 @@ static void begin_turn(struct thread *thread) {
   thread->member.turn_began = thread->member.counted;
   draw_lead(&thread->member);
   lock();
-  set_limits(thread, baton_queue_next(baton.first, &thread->member, thread->member.clock));
+  baton_set_limits(thread, baton.first,
+                   baton_queue_next(baton.first, &thread->member, thread->member.clock));
   unlock();
 }
 
@@ -409,7 +343,7 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   lock();
   baton_queue_call_watchers(baton.first, clock);
   struct baton_member *next = baton_queue_next(baton.first, member, clock);
-  set_limits(thread, next);
+  baton_set_limits(thread, baton.first, next);
   unlock();
   if (next == NULL || next->is_called)
     return next != NULL;

@@ -102,9 +102,6 @@ bool baton_has(const struct thread *thread);
 
 /* A new thread waits for its first turn; or it does not take part. */
 void baton_join(struct thread *thread);
-void baton_set_no_limits(struct thread *thread);
-/* The thread, which has the baton, looks as soon as it can. */
-void baton_look_at_once(struct thread *thread);
 /* It is about to end: a word that the kernel is to clear when it is gone. */
 volatile int *baton_leaves(void);
 /* It has ended; the baton goes on. */
@@ -130,9 +127,6 @@ enum baton_end baton_wait(struct thread *thread, uint64_t until);
 /* Likewise until something is so. */
 enum baton_end baton_await(struct thread *thread, baton_question *is_ready, uint64_t until);
 void baton_wake(struct baton_member *member, enum baton_end end);
-/* The position in its buffer has been set back, and all that is compared with it; `is_lost` where
- * what it did is not counted otherwise. */
-void baton_moved(struct thread *thread, ptrdiff_t words, bool is_lost);
 /* What it does takes longer than its instructions. */
 void baton_charge(struct thread *thread, uint64_t instructions);
 

@@ -2,6 +2,7 @@
 #include "thread.h"
 
 #include "arena.h"
+#include "baton_limits.h"
 #include "fields.h"
 #include "loaded_modules.h"
 #include "memory_map.h"
