@@ -77,9 +77,9 @@ bool recording_open(const char *library_path, const char *control_path) {
     return false;
   bool is_ours = bytes >= sizeof(struct control_area) && area->magic == CONTROL_MAGIC;
   recording.area = is_ours ? area : NULL;
-  if (is_ours)
-    unrecorded_bits();
   bool is_recorded = is_ours && (find_caller() || (area->children && add_caller()));
+  if (is_ours)
+    program_begins();
   if (is_ours && !is_recorded && !area->children)
     unrecorded_child_runs(process_id_of_caller(), platform_program_name());
   if (!is_recorded || recording.control->stopped_reason != STOP_NONE) {
@@ -94,6 +94,7 @@ bool recording_open(const char *library_path, const char *control_path) {
 bool recording_continue_in_child(void) {
   if (!recording.area->children || recording.is_stopped || !add_caller())
     return false;
+  program_begins();
   /* Its code begins with that of its parent. */
   recording.control->images = recording.image;
   return true;

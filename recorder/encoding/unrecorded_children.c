@@ -51,10 +51,12 @@ void unrecorded_child_runs(int32_t process, const char *path) {
     read_name(entry->name, path);
 }
 
-void unrecorded_bits(void) {
+void program_begins(void) {
   char path[CONTROL_PATH_BYTES];
   struct stat status;
   platform_program_path(path, sizeof(path));
+  if (recording.control != NULL)
+    read_name(recording.control->program, path);
   if (raw_system_call(SYS_stat, (uintptr_t)path, (uintptr_t)&status, 0) != 0)
     return;
   bool runs_as_user = (status.st_mode & S_ISUID) != 0 &&

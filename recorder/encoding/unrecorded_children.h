@@ -7,8 +7,8 @@
 
 /* The process is not recorded; it runs the program at `path` from now on. */
 void unrecorded_child_runs(int32_t process, const char *path);
-/* The program that begins: whether it would run as another user or group, which it does not below
- * an engine. */
-void unrecorded_bits(void);
+/* The program that begins, recorded or not: its name, and whether it would run as another user or
+ * group, which it does not below an engine. */
+void program_begins(void);
 
 #endif

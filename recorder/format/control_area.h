@@ -30,8 +30,9 @@
 
 /* One recorded process. */
 struct process_control {
-  int32_t process;     /* kernel id; 0 while the entry is being made */
-  int32_t parent;      /* likewise */
+  int32_t process;                  /* kernel id; 0 while the entry is being made */
+  int32_t parent;                   /* likewise */
+  char program[CONTROL_NAME_BYTES]; /* that it ran last, without folders */
   uint64_t start_time; /* in clock ticks since the machine's start: an id may be used again */
   uint32_t is_sealed;  /* by the launcher */
   int32_t keeper;      /* kernel id of who writes what is left where it is killed; 0 for nobody */
@@ -88,6 +89,7 @@ struct control_area {
   char lifeline[CONTROL_WORD_BYTES];      /* a pipe of which the launcher has the other end */
   uint32_t values;
   uint32_t children;  /* record them too */
+  uint32_t lists;     /* each record, for the user */
   uint32_t one_order; /* threads take turns */
   uint32_t real_time; /* they then see real clocks, and their sleeps take real time */
   uint64_t seed;      /* of what they see of chance */

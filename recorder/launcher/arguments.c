@@ -23,6 +23,7 @@ static const char usage[] =
     "  --values          record what is written to persistent memory too (needs --pm)\n"
     "  --pm SELECTOR     what is persistent memory: heap, file:PATTERN or range:LO-HI\n"
     "  --children        record child processes too: N.fencepost's child 123 in N.123.fencepost\n"
+    "  --list            print each record, and the program that it is of, on standard error\n"
     "  --seed N          what PROGRAM sees of chance: another seed, other random bytes (default: "
     "0)\n"
     "  --schedule N      the order of threads: 1 is the likeliest, others are drawn (default: 1)\n"
@@ -145,6 +146,8 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
       arguments->values = true;
     } else if (strcmp(argument, "--children") == 0) {
       arguments->children = true;
+    } else if (strcmp(argument, "--list") == 0) {
+      arguments->lists = true;
     } else if (is_option(argument, "--starter")) {
       arguments->starter = process_of(option_value("--starter", argc, argv, &at));
     } else if (is_option(argument, "--seed")) {

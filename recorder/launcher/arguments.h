@@ -18,6 +18,7 @@ struct arguments {
   const char *sysroot; /* or NULL */
   bool values;
   bool children;
+  bool lists; /* say which records there are */
   bool real_time;
   uint64_t seed;
   uint64_t schedule; /* from 1 */

@@ -62,6 +62,7 @@ int main(int argc, char **argv) {
   control->warm = arguments.values ? CONTROL_WARM_ALL : arguments.warm;
   control->values = arguments.values;
   control->children = arguments.children;
+  control->lists = arguments.lists;
   control->one_order = program.machine != MACHINE_AARCH64;
   control->real_time = arguments.real_time;
   control->seed = arguments.seed;

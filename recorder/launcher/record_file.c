@@ -105,6 +105,7 @@ static char *info_of(const struct arguments *arguments, const struct program *pr
 void record_file_create(struct record_file *file, const struct arguments *arguments,
                         const struct program *program, const struct control_area *control) {
   file->takes_turns = control->one_order != 0;
+  file->is_listed = control->lists != 0;
   file->path = behind_links(absolute_path(arguments->output, arguments->program[0]));
   struct stat status;
   if (stat(file->path, &status) == 0 && !S_ISREG(status.st_mode))
@@ -138,6 +139,7 @@ bool record_file_open(struct record_file *file, const struct control_area *area,
           0)
     fail(EXIT_OURS, "out of memory");
   file->takes_turns = area->one_order != 0;
+  file->is_listed = area->lists != 0;
   file->descriptor = open(file->partial_path, O_RDWR | O_CLOEXEC | O_APPEND);
   return file->descriptor >= 0;
 }
@@ -269,5 +271,7 @@ bool record_file_seal(struct record_file *file, const char *ended,
     return false;
   }
   close(file->descriptor);
+  if (file->is_listed)
+    complain("%s: %s", file->path, control->program);
   return true;
 }

@@ -15,6 +15,7 @@ struct record_file {
   char *path;         /* absolute */
   char *partial_path; /* absolute */
   int descriptor;
+  bool is_listed;   /* say where it is when it is sealed */
   bool takes_turns; /* its threads do */
 };
 

@@ -258,3 +258,12 @@ def test_childs_number_stands_before_the_suffix(
         cwd=recorder.folder,
     )
     assert rf.Record(recorder.folder / expected.format(int(shown.stdout))).ended == "exit 0"
+
+
+def test_each_record_is_listed_with_its_program(recorder: Recorder) -> None:
+    run = recorder.record("sh", "-c", "seq 1 | cat; true", options=("--children", "--list"))
+    listed = [line.split(": ")[1:] for line in run.stderr.splitlines()]
+    assert sorted(program for _, program in listed) == sorted(
+        ["cat", "seq", Path("/bin/sh").resolve().name]
+    )
+    assert {Path(path).name for path, _ in listed} == set(records(recorder))

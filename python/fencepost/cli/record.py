@@ -40,7 +40,7 @@ def record(
         typer.Option(
             "--roi",
             metavar="START:STOP",
-            help="What is recorded, and timed: from one function, or instruction count, to another.",
+            help="What is recorded and timed: from one function, or instruction count, to another.",
         ),
     ] = None,
     warm: Annotated[
@@ -105,7 +105,7 @@ def record(
     if warm is not None:
         arguments += ["--warm", warm]
     if children:
-        arguments.append("--children")
+        arguments += ["--children", "--list"]
     if sysroot is not None:
         arguments += ["--sysroot", str(sysroot)]
     if seed is not None:
