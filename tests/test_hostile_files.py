@@ -81,7 +81,8 @@ def test_few_bytes_of_trace_do_not_fill_the_memory(tmp_path: Path) -> None:
 def test_threads_that_do_nothing_cost_next_to_nothing(tmp_path: Path, threads: int) -> None:
     record = CraftedRecord()
     record.code([block(0x400000, NO_OPERATION)])
-    for thread in range(threads):
+    record.trace(0, 1, varint(0) * 3 + varint(1), events=thread_start())
+    for thread in range(1, threads):
         record.trace(thread)
     path = record.write(tmp_path / "threads.fencepost")
     shown, _ = bounded("info", path, seconds=40)

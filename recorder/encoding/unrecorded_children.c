@@ -23,16 +23,10 @@ static struct unrecorded_child *entry_of(int32_t process) {
   return NULL;
 }
 
-/* The last part of a path of the program's, as much as there is room for. */
-static void read_name(char into[CONTROL_NAME_BYTES], const char *path) {
-  char text[CONTROL_PATH_BYTES];
-  size_t count = 0, read;
-  while (count < sizeof(text) - 1 && platform_read(path + count, 1, &text[count], &read) &&
-         text[count] != '\0')
-    count++;
-  text[count] = '\0';
-  const char *name = text;
-  for (const char *at = text; *at != '\0'; at++) {
+/* The last part of a path, as much as there is room for. */
+static void set_name(char into[CONTROL_NAME_BYTES], const char *path) {
+  const char *name = path;
+  for (const char *at = path; *at != '\0'; at++) {
     if (*at == '/')
       name = at + 1;
   }
@@ -41,6 +35,17 @@ static void read_name(char into[CONTROL_NAME_BYTES], const char *path) {
     length = CONTROL_NAME_BYTES - 1;
   memcpy(into, name, length);
   into[length] = '\0';
+}
+
+/* Likewise, of a path in the program's memory. */
+static void read_name(char into[CONTROL_NAME_BYTES], const char *path) {
+  char text[CONTROL_PATH_BYTES];
+  size_t count = 0, read;
+  while (count < sizeof(text) - 1 && platform_read(path + count, 1, &text[count], &read) &&
+         text[count] != '\0')
+    count++;
+  text[count] = '\0';
+  set_name(into, text);
 }
 
 void unrecorded_child_runs(int32_t process, const char *path) {
@@ -56,7 +61,7 @@ void program_begins(void) {
   struct stat status;
   platform_program_path(path, sizeof(path));
   if (recording.control != NULL)
-    read_name(recording.control->program, path);
+    set_name(recording.control->program, path);
   if (raw_system_call(SYS_stat, (uintptr_t)path, (uintptr_t)&status, 0) != 0)
     return;
   bool runs_as_user = (status.st_mode & S_ISUID) != 0 &&
@@ -64,5 +69,5 @@ void program_begins(void) {
   bool runs_as_group = (status.st_mode & S_ISGID) != 0 && (status.st_mode & S_IXGRP) != 0 &&
                        status.st_gid != (gid_t)raw_system_call(SYS_getegid, 0, 0, 0);
   if (runs_as_user || runs_as_group)
-    read_name(recording.area->set_id_program, path);
+    set_name(recording.area->set_id_program, path);
 }

@@ -69,11 +69,17 @@ impl Sync {
     }
 }
 
-/// Of each thread, how much of the log is behind it.
-type Behind = Box<[u32]>;
+/// Of each thread, how much of the log is behind it; of those beyond the last, nothing.
+type Behind = Vec<u32>;
 
 fn join(into: &mut Behind, other: &Behind) {
+    into.resize(into.len().max(other.len()), 0);
     into.iter_mut().zip(other).for_each(|(own, other)| *own = (*own).max(*other));
+}
+
+fn set(behind: &mut Behind, thread: usize, to: u32) {
+    behind.resize(behind.len().max(thread + 1), 0);
+    behind[thread] = to;
 }
 
 struct Covered<'a> {
@@ -89,8 +95,7 @@ struct Covered<'a> {
 
 impl Covered<'_> {
     fn of_object(&mut self, object: u64) -> &mut Behind {
-        let none = vec![0; self.threads.len()].into_boxed_slice();
-        self.objects.entry(object).or_insert(none)
+        self.objects.entry(object).or_default()
     }
 
     fn pass(&mut self, thread: usize, sync: Sync) {
@@ -129,11 +134,10 @@ impl Covered<'_> {
     /// store.
     fn take_in(&mut self, at: u32, access: &Logged) -> bool {
         let (thread, word) = (access.thread as usize, word_of(access.address));
-        self.threads[thread][thread] = at + 1;
+        set(&mut self.threads[thread], thread, at + 1);
         let is_told = access.kind == Kind::Update || self.found.words.contains(&word) || self.words.contains_key(&word);
         if is_told {
-            let none = || vec![0; self.threads.len()].into_boxed_slice();
-            let of_word = self.words.entry(word).or_insert_with(none);
+            let of_word = self.words.entry(word).or_default();
             join(&mut self.threads[thread], of_word);
             if access.kind != Kind::Read {
                 join(of_word, &self.threads[thread]);
@@ -144,10 +148,10 @@ impl Covered<'_> {
             return false;
         }
         let Some(&(other, store)) = self.last.get(&word) else { return false };
-        if is_told || other == thread || self.threads[thread][other] > store {
+        if is_told || other == thread || self.threads[thread].get(other).is_some_and(|behind| *behind > store) {
             return false;
         }
-        self.threads[thread][other] = store + 1;
+        set(&mut self.threads[thread], other, store + 1);
         true
     }
 }
@@ -162,13 +166,12 @@ pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> FxHashS
             barriers.entry((object, generation)).or_default().push(thread);
         }
     }
-    let none = || vec![0; threads].into_boxed_slice();
     let handed_on = found.queue_locks.iter().flat_map(|(word, tenures)| {
         let given = tenures.iter().filter_map(|tenure| tenure.given.map(|(_, word)| word));
-        given.chain([*word]).map(|word| (word, none()))
+        given.chain([*word]).map(|word| (word, Behind::new()))
     });
     let mut covered = Covered {
-        threads: vec![vec![0; threads].into_boxed_slice(); threads],
+        threads: vec![Behind::new(); threads],
         objects: FxHashMap::default(),
         barriers,
         words: handed_on.collect(),
