@@ -6,7 +6,6 @@
 #include "platform.h"
 #include "record_info.h"
 #include "recording.h"
-#include "region_of_interest.h"
 
 /* NULL where an option was not given. */
 static const char *given(const char *option) { return option[0] == '\0' ? NULL : option; }
@@ -26,7 +25,6 @@ void child_info_append(void) {
                       .has_values = area->values != 0,
                       .pm = given(area->pm_selector),
                       .roi = given(area->roi),
-                      .roi_is_alone = region_of_interest_is_alone(),
                       .warm = area->warm,
                       .process = recording.process,
                       .parent = recording.control->parent};

@@ -154,7 +154,7 @@ static const uint64_t *consume_executions(struct encoder *encoder, const uint64_
 }
 
 const uint64_t *encoder_consume(struct encoder *encoder, const uint64_t *from, const uint64_t *to) {
-  const uint64_t *words = encoder->reached = from;
+  const uint64_t *words = from;
   if (encoder->frame.is_open)
     trace_frame_pass_region_boundaries(&encoder->frame); /* Other threads have encoded since. */
   while (words < to) {

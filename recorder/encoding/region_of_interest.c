@@ -37,6 +37,10 @@ static bool parse_count(const char *text, uint64_t *count) {
   return true;
 }
 
+static uint64_t instructions(void) {
+  return __atomic_load_n(&recording.control->instructions, __ATOMIC_RELAXED);
+}
+
 /* The launcher has checked that it is START:STOP. */
 void region_of_interest_init(void) {
   const char *text = recording.area->roi;
@@ -49,20 +53,12 @@ void region_of_interest_init(void) {
   memcpy(region.stop, text + colon + 1, length - colon);
   region.has_functions = !parse_count(region.start, &region.begin_count) ||
                          !parse_count(region.stop, &region.end_count);
-  if (!region.has_functions)
-    region.next_count = region.begin_count;
-  region.is_alone = region_is_outside = region_of_interest_is_alone();
+  /* An image before this one may have been there. */
+  if (!region.has_functions && instructions() < region.end_count)
+    region.next_count = instructions() < region.begin_count ? region.begin_count : region.end_count;
+  region.is_alone = region_is_outside = recording.area->warm != CONTROL_WARM_ALL;
   if (region_of_interest_look_in() == 0)
     region_is_outside = false;
-}
-
-bool region_of_interest_is_alone(void) {
-  return recording.area->roi[0] != '\0' && baton_is_passed &&
-         recording.area->warm != CONTROL_WARM_ALL;
-}
-
-static uint64_t instructions(void) {
-  return __atomic_load_n(&recording.control->instructions, __ATOMIC_RELAXED);
 }
 
 static uint64_t left_up_to(uint64_t count) {

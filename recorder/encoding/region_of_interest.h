@@ -18,8 +18,6 @@
 extern bool region_is_outside;
 
 void region_of_interest_init(void);
-/* Whether the record has no more than the region. */
-bool region_of_interest_is_alone(void);
 /* In a forked child: it counts its own instructions, and begins in the functions' region where its
  * parent was inside. */
 void region_of_interest_continue_in_child(struct thread *thread);

@@ -308,10 +308,9 @@ static void complete_call(struct thread *thread, uint64_t *returned) {
 static void leave_ended_call(struct thread *thread, uint64_t stack_pointer) {
   if (thread->call_depth == 0 || stack_pointer < thread->call.stack_pointer)
     return;
-  uint64_t *returned =
-      values_are_recorded || thread->call.function->kind == SETS_UP || thread->call_position == NULL
-          ? NULL
-          : find_return(thread);
+  bool is_followed = thread->call_position != NULL && !values_are_recorded &&
+                     thread->call.function->kind != SETS_UP;
+  uint64_t *returned = is_followed ? find_return(thread) : NULL;
   if (returned == NULL && stack_pointer == thread->call.stack_pointer)
     return;
   thread->call_depth = 0;

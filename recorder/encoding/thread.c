@@ -43,6 +43,15 @@ const uint64_t *thread_encode(struct thread *thread, const uint64_t *from, const
   return encoder_consume(&thread->encoder, from, end);
 }
 
+/* The caller moves what is left, and says so. */
+static const uint64_t *encode_buffer(struct thread *thread, const uint64_t *end) {
+  thread->encoder.reached = thread->buffer;
+  thread->phase = THREAD_ENCODES;
+  const uint64_t *kept = thread_encode(thread, thread->buffer, end);
+  thread->phase = THREAD_MOVES;
+  return kept;
+}
+
 bool thread_is_followed(const struct thread *thread) {
   return thread->is_recorded || (region_is_outside && thread->process == recording.process);
 }
@@ -83,10 +92,7 @@ static size_t drain(struct thread *thread, const uint64_t *end) {
     end = thread->call_position;
   }
   const uint64_t *consumed = end < limit ? end : limit;
-  thread->encoder.reached = thread->buffer;
-  thread->phase = THREAD_ENCODES;
-  const uint64_t *kept = thread_encode(thread, thread->buffer, consumed);
-  thread->phase = THREAD_MOVES;
+  const uint64_t *kept = encode_buffer(thread, consumed);
   if (values_are_recorded)
     write_order_moved(thread, kept);
   memmove(thread->buffer, kept, (size_t)(limit - kept) * sizeof(uint64_t));
@@ -152,10 +158,7 @@ void thread_flush(struct thread *thread) {
     return;
   if (thread->call_position != NULL)
     call_path_drop(thread);
-  thread->encoder.reached = thread->buffer;
-  thread->phase = THREAD_ENCODES;
-  thread_encode(thread, thread->buffer, *thread->position);
-  thread->phase = THREAD_MOVES;
+  encode_buffer(thread, *thread->position);
   trace_frame_write(&thread->encoder.frame);
   *thread->position = thread->buffer;
   thread->phase = THREAD_RUNS;

@@ -129,7 +129,7 @@ size_t info_text(char *out, size_t capacity, const struct info *info) {
   put_string(&text, info->pm);
   put(&text, ", \"roi\": ");
   put_string(&text, info->roi);
-  if (info->roi_is_alone) {
+  if (info->roi != NULL && info->warm != UINT64_MAX) {
     put(&text, ", \"warm\": ");
     put_number(&text, info->warm);
   }

@@ -18,8 +18,7 @@ struct info {
   int has_values;
   const char *pm;          /* or NULL */
   const char *roi;         /* or NULL */
-  int roi_is_alone;        /* nothing else was recorded, but before it: */
-  uint64_t warm;           /* so many instructions */
+  uint64_t warm;           /* instructions recorded before it; UINT64_MAX: all */
   int32_t process, parent; /* kernel ids of a child and its parent; 0 for the first process */
 };
 

@@ -108,6 +108,8 @@ static void check(const struct arguments *arguments) {
   bool is_counted = arguments->roi != NULL && strspn(arguments->roi, "0123456789") > 0;
   if (arguments->warm != 0 && arguments->roi == NULL)
     fail(EXIT_WRONG_OPTIONS, "--warm is of no use without --roi START:STOP: all is recorded");
+  if (arguments->warm != 0 && arguments->values)
+    fail(EXIT_WRONG_OPTIONS, "--warm is of no use with --values: all is recorded");
   if (arguments->warm != 0 && arguments->warm != CONTROL_WARM_ALL && !is_counted)
     fail(EXIT_WRONG_OPTIONS,
          "--warm %llu needs a region between counts of instructions; before a "

@@ -59,11 +59,11 @@ int main(int argc, char **argv) {
   struct control_area *control = control_area_create(&control_descriptor);
   copy_option(control->roi, sizeof(control->roi), "--roi", arguments.roi);
   copy_option(control->pm_selector, sizeof(control->pm_selector), "--pm", arguments.pm);
-  control->warm = arguments.values ? CONTROL_WARM_ALL : arguments.warm;
   control->values = arguments.values;
   control->children = arguments.children;
   control->lists = arguments.lists;
   control->one_order = program.machine != MACHINE_AARCH64;
+  control->warm = arguments.values || !control->one_order ? CONTROL_WARM_ALL : arguments.warm;
   control->real_time = arguments.real_time;
   control->seed = arguments.seed;
   control->schedule = arguments.schedule;

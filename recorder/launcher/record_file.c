@@ -90,8 +90,6 @@ static char *info_of(const struct arguments *arguments, const struct program *pr
                       .has_values = arguments->values,
                       .pm = arguments->pm,
                       .roi = arguments->roi,
-                      .roi_is_alone = arguments->roi != NULL && control->one_order != 0 &&
-                                      control->warm != CONTROL_WARM_ALL,
                       .warm = control->warm};
   *bytes = (uint32_t)info_text(NULL, 0, &info);
   char *text = malloc(*bytes);

@@ -86,6 +86,19 @@ class Recorder:
         path = self.folder / "record.fencepost"
         return Run(finished.returncode, finished.stdout, finished.stderr, path)
 
+    def start(self, *program: str | Path, says: str) -> subprocess.Popen[str]:
+        """The launcher, when the program has said so."""
+        launcher = subprocess.Popen(
+            self.command(*program),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+        )
+        assert launcher.stdout is not None
+        assert launcher.stdout.readline() == f"{says}\n"
+        return launcher
+
 
 def child_of(process: subprocess.Popen[str]) -> int:
     """Its only one."""

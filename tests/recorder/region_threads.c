@@ -19,15 +19,18 @@ static void work(long n) {
   }
   sink = x;
 }
+static void meet(void) {
+  for (int i = 0; i < 4; i++) {
+    pthread_barrier_wait(&all);
+    work(20000);
+  }
+}
 static void *locker(void *none) {
   work(1000);
   pthread_mutex_lock(&held);
   work(50000);
   pthread_mutex_unlock(&held);
-  for (int i = 0; i < 5; i++) {
-    pthread_barrier_wait(&all);
-    work(20000);
-  }
+  meet();
   return none;
 }
 static void *taker(void *none) {
@@ -40,10 +43,7 @@ static void *taker(void *none) {
     work(5000);
     sem_wait(&tokens);
   }
-  for (int i = 0; i < 5; i++) {
-    pthread_barrier_wait(&all);
-    work(20000);
-  }
+  meet();
   return none;
 }
 int main(void) {
@@ -65,12 +65,8 @@ int main(void) {
     pthread_mutex_unlock(&queue);
     sem_post(&tokens);
   }
-  for (int i = 0; i < 5; i++) {
-    pthread_barrier_wait(&all);
-    work(20000);
-    if (i == 3)
-      region_ends();
-  }
+  meet();
+  region_ends();
   pthread_join(one, 0);
   pthread_join(other, 0);
   work(1000000);

@@ -195,6 +195,9 @@ def test_set_uid_program_is_refused(recorder: Recorder) -> None:
         (["-o", "--", "true"], "-o needs a value"),
         (["--values", "--", "true"], "--pm"),
         (["--roi", "here", "--", "true"], "START:STOP"),
+        (["--warm", "5", "--", "true"], "without --roi"),
+        (["--roi", "a:b", "--warm", "5", "--", "true"], "needs a region between counts"),
+        (["--roi", "1:9", "--warm", "5", "--values", "--pm", "heap", "--", "true"], "--values"),
     ],
 )
 def test_wrong_options_are_named(recorder: Recorder, arguments: list[str], message: str) -> None:

@@ -22,18 +22,10 @@ KILLS = 12
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_killed_program_s_record_has_all_that_it_did(recorder: Recorder, threads: int) -> None:
     """It counts in a file; each of its rounds is four instructions."""
-    command = recorder.command(recorder.compile("counting", "-O1"), "counts", str(threads))
+    program = recorder.compile("counting", "-O1")
     beside = []
     for kill in range(KILLS):
-        launcher = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            cwd=recorder.folder,
-        )
-        assert launcher.stdout is not None
-        assert launcher.stdout.readline() == "counts\n"
+        launcher = recorder.start(program, "counts", str(threads), says="counts")
         time.sleep(0.02 * kill)
         os.kill(child_of(launcher), signal.SIGKILL)
         assert launcher.wait(60) == -signal.SIGKILL

@@ -147,17 +147,7 @@ def test_signals_come_while_the_recorder_works(recorder: Recorder) -> None:
 
 def start(recorder: Recorder, *arguments: str) -> subprocess.Popen[str]:
     """A program that works until it is ended, in the middle of its work."""
-    program = recorder.compile("works", "-O1")
-    launcher = subprocess.Popen(
-        recorder.command(program, *arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=recorder.folder,
-    )
-    assert launcher.stdout is not None
-    assert launcher.stdout.readline() == "working\n"
-    return launcher
+    return recorder.start(recorder.compile("works", "-O1"), *arguments, says="working")
 
 
 def record_of(recorder: Recorder) -> rf.Record:

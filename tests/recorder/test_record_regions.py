@@ -150,3 +150,11 @@ def test_region_beyond_the_end_says_how_many_instructions_there_are(
     whole = recorder.record("true").load().instructions
     assert int(said[1]) == pytest.approx(whole, abs=100)
     assert record.instructions == 0 if is_empty else record.instructions > whole - 2000
+
+
+@pytest.mark.parametrize("warm", ["0", "all"])
+def test_a_region_between_counts_goes_on_behind_an_exec(recorder: Recorder, warm: str) -> None:
+    options = ("--roi", "20000:60000", "--warm", warm)
+    run = recorder.record("sh", "-c", "exec echo", options=options)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert [event.begin for event in run.load().events(0, "roi")] == [1, 2]

@@ -11,7 +11,6 @@ use super::found::Found;
 use super::log::{Kind, Logged};
 use super::words::{Words, word_of};
 use crate::event::{Clock, Event};
-use crate::info::ISA_X86_64;
 
 /// What an event says of order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,16 +25,11 @@ pub(super) enum Sync {
     Barrier(u64, u64),
 }
 
-/// Not addresses.
-const SIGNALS: u64 = u64::MAX;
+/// Beside a channel's number: not an address.
 const CHANNELS: u64 = 1 << 63;
 
-/// Calls that send a signal, and that wait for one, by their numbers on x86-64.
-const SENDS_SIGNAL: [u64; 5] = [62, 129, 200, 234, 297];
-const AWAITS_SIGNAL: [u64; 3] = [128, 130, 34];
-
 impl Sync {
-    pub(super) fn of(event: &Event, isa: &str) -> Option<Self> {
+    pub(super) fn of(event: &Event) -> Option<Self> {
         Some(match *event {
             Event::ThreadCreate { thread, .. } => Self::Creates(thread.0 as usize),
             Event::ThreadJoin { thread, .. } => Self::Joins(thread.0 as usize),
@@ -57,13 +51,6 @@ impl Sync {
             Event::BarrierWait { object, generation, .. } => Self::Barrier(object, generation),
             Event::Supply { object, .. } => Self::Releases(CHANNELS | object),
             Event::Consume { object, .. } => Self::Acquires(CHANNELS | object),
-            Event::SystemCall { number, .. } if isa == ISA_X86_64 && SENDS_SIGNAL.contains(&number) => {
-                Self::Releases(SIGNALS)
-            }
-            Event::SystemCall { number, .. } if isa == ISA_X86_64 && AWAITS_SIGNAL.contains(&number) => {
-                Self::Acquires(SIGNALS)
-            }
-            Event::Signal { .. } => Self::Acquires(SIGNALS),
             _ => return None,
         })
     }
@@ -98,6 +85,15 @@ impl Covered<'_> {
         self.objects.entry(object).or_default()
     }
 
+    /// One thread behind all that another has done; a record may name threads that it does not have.
+    fn come_behind(&mut self, thread: usize, other: usize) {
+        if let Some(behind) = self.threads.get(other).cloned()
+            && let Some(own) = self.threads.get_mut(thread)
+        {
+            join(own, &behind);
+        }
+    }
+
     fn pass(&mut self, thread: usize, sync: Sync) {
         match sync {
             Sync::Releases(object) => {
@@ -112,15 +108,8 @@ impl Covered<'_> {
                 self.pass(thread, Sync::Acquires(object));
                 self.pass(thread, Sync::Releases(object));
             }
-            Sync::Creates(other) | Sync::Joins(other) => {
-                let is_creation = matches!(sync, Sync::Creates(_));
-                let (from, to) = if is_creation { (thread, other) } else { (other, thread) };
-                if let Some(behind) = self.threads.get(from).cloned()
-                    && let Some(to) = self.threads.get_mut(to)
-                {
-                    join(to, &behind);
-                }
-            }
+            Sync::Creates(other) => self.come_behind(other, thread),
+            Sync::Joins(other) => self.come_behind(thread, other),
             Sync::Barrier(object, generation) => {
                 let Some(all) = self.barriers.remove(&(object, generation)) else { return };
                 let mut behind = self.threads[thread].clone();

@@ -306,6 +306,7 @@ impl<'a> Edges<'a> {
         for held in &mut self.found.held {
             held.sort_unstable_by_key(|held| held.from);
         }
+        let under_locks: Vec<_> = (0..threads.len()).map(|thread| self.found.under_locks(thread)).collect();
         let of_threads = self.stores_of_threads(&words);
         let (outcomes, stepped_back) = self.outcomes(&words);
         let outcomes_of_loads = self.outcomes_of_loads(&words);
@@ -313,7 +314,9 @@ impl<'a> Edges<'a> {
         let mut wanted: FxHashSet<(u64, usize)> = FxHashSet::default();
         let mut known: FxHashMap<(usize, u64, usize), usize> = FxHashMap::default();
         for read in &self.reads {
-            if let Some(at) = self.uncovered_store(read).filter(|_| !words.contains(&read.word)) {
+            if let Some(at) =
+                self.uncovered_store(read, &under_locks[read.thread]).filter(|_| !words.contains(&read.word))
+            {
                 wanted.insert((read.word, at));
                 self.wait(read, &self.stores[&read.word][at], &mut threads);
             }
@@ -357,10 +360,12 @@ impl<'a> Edges<'a> {
     }
 
     /// The store that a read saw, if nothing else puts it behind that. Under a lock, who is to store might wait for it.
-    fn uncovered_store(&self, read: &Read) -> Option<usize> {
-        if !self.uncovered.contains(&(read.thread, read.step, read.place.1))
-            || self.found.holds_a_lock(read.thread, read.number)
-        {
+    fn uncovered_store(&self, read: &Read, under_locks: &[(u64, u64)]) -> Option<usize> {
+        if !self.uncovered.contains(&(read.thread, read.step, read.place.1)) {
+            return None;
+        }
+        let taken = under_locks.partition_point(|(from, _)| *from <= read.number);
+        if taken.checked_sub(1).is_some_and(|last| under_locks[last].1 > read.number) {
             return None;
         }
         let at = read.behind.checked_sub(1)?;

@@ -10,9 +10,6 @@ use super::queue_locks::Tenure;
 use super::words::{Words, word_of};
 use crate::event::Clock;
 
-/// Of the locks that a thread has taken lately, so many may be held.
-const LOCKS_LOOKED_AT: usize = 16;
-
 /// Rounds that waited, or what lies between looks at a word of which the last one sees a newer store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
@@ -103,12 +100,16 @@ impl Found {
         }
     }
 
-    /// Whether a thread holds a lock at a place in the one sequence; of those, locks that calls take.
-    pub(super) fn holds_a_lock(&self, thread: usize, number: u64) -> bool {
-        let held = &self.held[thread];
-        let taken = held.partition_point(|held| held.from <= number);
-        // They lie in each other, or overlap a little.
-        held[taken.saturating_sub(LOCKS_LOOKED_AT)..taken].iter().any(|held| held.to > number)
+    /// From where to where in the one sequence a thread has locks, whichever.
+    pub(super) fn under_locks(&self, thread: usize) -> Vec<(u64, u64)> {
+        let mut held: Vec<_> = self.held[thread].iter().map(|held| (held.from, held.to)).collect();
+        held.sort_unstable();
+        held.dedup_by(|next, before| {
+            let is_one = next.0 <= before.1;
+            before.1 = if is_one { before.1.max(next.1) } else { before.1 };
+            is_one
+        });
+        held
     }
 
     /// Nothing more is found.

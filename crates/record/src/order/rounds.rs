@@ -43,7 +43,6 @@ pub(super) struct Rounds<'a> {
     /// Whether it is known what came before what.
     is_ordered: bool,
     is_quiet_call: fn(u64) -> bool,
-    isa: &'a str,
 }
 
 impl<'a> Rounds<'a> {
@@ -58,7 +57,6 @@ impl<'a> Rounds<'a> {
             has_begun: false,
             is_ordered,
             is_quiet_call: calls::quiet_ones_of(&record.info().isa),
-            isa: &record.info().isa,
         }
     }
 
@@ -80,7 +78,7 @@ impl<'a> Rounds<'a> {
             self.words.tick(thread, step, clock, begins_turn(event));
         }
         if self.is_ordered
-            && let Some(sync) = Sync::of(event, self.isa)
+            && let Some(sync) = Sync::of(event)
         {
             let now = self.words.clock(self.words.number(thread, step));
             self.found.syncs.push((event.clock().unwrap_or(now), thread, sync));

@@ -35,9 +35,11 @@ impl Program {
             return Err(refused(Problem::OtherInstructionSet { found: found.clone(), replayable }));
         };
         if record.instructions() == 0 {
-            return Err(refused(Problem::Empty(match record.ended() {
-                Ended::Sealed { lost: 0, .. } => "",
-                _ => ": it was ended before the first of them were written",
+            let is_whole = matches!(record.ended(), Ended::Sealed { lost: 0, .. });
+            return Err(refused(Problem::Empty(match (is_whole, record.info().options.warm) {
+                (true, Some(_)) => ": its region of interest was never reached",
+                (true, None) => "",
+                (false, _) => ": it ended before any was written",
             })));
         }
         let blocks = instruction_set.decode(record.program()).into();
