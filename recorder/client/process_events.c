@@ -3,6 +3,7 @@
 
 #include "dr_api.h"
 
+#include "baton.h"
 #include "block_plan.h"
 #include "descriptor_limit.h"
 #include "keeper.h"
@@ -35,6 +36,7 @@ static void on_fork(void *drcontext) {
   if (process_image_forks(thread_of(drcontext))) {
     descriptor_limit_continue_in_child();
     keeper_begin();
+    baton_await_turn_in_child(thread_of(drcontext));
   } else {
     is_unrecorded_child = true;
   }

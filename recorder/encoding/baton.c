@@ -3,6 +3,7 @@
 
 #include "baton_limits.h"
 #include "baton_queue.h"
+#include "baton_tree.h"
 #include "fields.h"
 #include "platform.h"
 #include "random_bytes.h"
@@ -26,7 +27,7 @@ bool baton_is_passed;
 static struct {
   void *lock;
   struct baton_member *first;
-  struct baton_member *holder; /* NULL where all wait */
+  struct baton_member *holder; /* NULL where all wait, or another process of the tree has the turn */
   volatile int joined;         /* threads that have come */
   int made;                    /* that were to come */
   uint64_t cleared_at_end;     /* of the one that comes next */
@@ -56,13 +57,11 @@ struct baton_member *baton_first(void) { return baton.first; }
 static void lock(void) { platform_mutex_lock(baton.lock); }
 static void unlock(void) { platform_mutex_unlock(baton.lock); }
 
-static bool is_alone(void) { return baton.first != NULL && baton.first->next == NULL; }
-
-static uint64_t real_ns(void) {
-  struct timespec now;
-  raw_system_call(SYS_clock_gettime, CLOCK_MONOTONIC, (uintptr_t)&now, 0);
-  return (uint64_t)now.tv_sec * 1000 * NS_PER_MS + (uint64_t)now.tv_nsec;
+bool baton_is_alone(void) {
+  return baton.first != NULL && baton.first->next == NULL && baton_tree_is_alone();
 }
+
+static uint64_t real_ns(void) { return tree_real_ns(); }
 
 uint64_t baton_clock(struct thread *thread) {
   struct baton_member *member = &thread->member;
@@ -107,6 +106,13 @@ static void give(struct baton_member *member) {
   platform_wake(&member->has_baton);
 }
 
+/* With the lock. */
+static void run(struct baton_member *member) {
+  if (baton_tree_is())
+    baton_tree_runs();
+  give(member);
+}
+
 /* Somebody more can run: the holder, who may have had nobody to look for, looks soon. */
 static void look_soon(void) {
   if (baton.holder != NULL)
@@ -122,11 +128,20 @@ static bool is_something_outside(void) {
   return recording.area->real_time || recording.area->is_among_others;
 }
 
+/* When all began to wait, by the real clock and by theirs; 0: a process of the tree does not. */
+static uint64_t idle_since_ns(void) {
+  return baton_tree_is() ? baton_tree_idle_since_ns() : baton.idle_since_ns;
+}
+
+static uint64_t idle_began_at(void) {
+  return baton_tree_is() ? baton_tree_clock() : baton.idle_clock;
+}
+
 /* The clock while all wait. What takes less than a millisecond is nothing: it would be different
  * each time. */
 static uint64_t idle_clock(void) {
-  uint64_t ns = real_ns() - baton.idle_since_ns;
-  return baton.idle_clock + (ns < NS_PER_MS ? 0 : ns * BATON_INSTRUCTIONS_PER_NS);
+  uint64_t since = idle_since_ns(), ns = since == 0 ? 0 : real_ns() - since;
+  return idle_began_at() + (ns < NS_PER_MS ? 0 : ns * BATON_INSTRUCTIONS_PER_NS);
 }
 
 static void begin_idling(uint64_t now) {
@@ -138,23 +153,57 @@ static void begin_idling(uint64_t now) {
     platform_wake(&baton.lookout->has_baton);
 }
 
-/* With the lock. */
-static void pass_from(struct baton_member *member) {
-  uint64_t now = member->clock;
-  member->has_baton = 0;
-  baton_queue_call_watchers(baton.first, now);
+/* When the first can go on that is ready. */
+static uint64_t first_ready_at(void) {
   struct baton_member *ready = baton_queue_first_ready(baton.first);
-  if (ready != NULL) {
-    /* Until that runs nothing changes that others ask for. */
-    give(baton_queue_next(baton.first, NULL, ready->clock > now ? ready->clock : now));
+  uint64_t others = baton_tree_others_ready_at(), own = ready == NULL ? BATON_FOR_EVER : ready->clock;
+  return own < others ? own : others;
+}
+
+/* Who can go on at `now`, or, where nobody is ready, at `time` at the latest. */
+static struct baton_member *next_at(uint64_t now, uint64_t time) {
+  uint64_t at = first_ready_at();
+  if (at == BATON_FOR_EVER)
+    return baton_queue_next_waiting(baton.first, now, time);
+  /* Until that runs nothing changes that others ask for. */
+  return baton_queue_next(baton.first, NULL, at > now ? at : now);
+}
+
+/* Among the processes of a tree, with the turn: a thread of this one runs, or it gives that away. */
+static void go_on_in_tree(uint64_t now) {
+  while (baton_tree_has_turn()) {
+    struct baton_member *next = next_at(now, now);
+    if (next != NULL && (first_ready_at() == BATON_FOR_EVER ||
+                         baton_queue_ready_at(next) <= baton_tree_others_at())) {
+      run(next);
+      return;
+    }
+    if (next == NULL)
+      baton_tree_asked_in_vain();
+    baton_tree_pass(baton.first, now);
+    now = baton_tree_clock();
+  }
+  begin_idling(now);
+}
+
+/* With the lock. */
+static void go_on(uint64_t now) {
+  if (baton_tree_is()) {
+    go_on_in_tree(now);
     return;
   }
-  struct baton_member *next =
-      baton_queue_next_waiting(baton.first, now, is_something_outside() ? now : BATON_FOR_EVER - 1);
+  struct baton_member *next = next_at(now, is_something_outside() ? now : BATON_FOR_EVER - 1);
   if (next != NULL)
     give(next);
   else
     begin_idling(now);
+}
+
+/* Likewise. */
+static void pass_from(struct baton_member *member) {
+  member->has_baton = 0;
+  baton_queue_call_watchers(baton.first, member->clock);
+  go_on(member->clock);
 }
 
 /* In other schedules than the first, a turn is a quarter to four times as long. */
@@ -175,6 +224,14 @@ static void tell_turn(struct thread *thread) {
   fields_send_clocked(&fields, thread, EVENT_TURN, clock_advance());
 }
 
+/* Where this process has not the turn, or nobody has: somebody of it is there who can go on. */
+static void come_forward_in_tree(uint64_t now) {
+  if (baton_tree_claim(baton.first))
+    go_on(now);
+  else if (baton.lookout == NULL)
+    baton.lookout = baton_queue_first_waiting(baton.first);
+}
+
 /* With the lock, of one that has become ready. */
 static void come_forward(struct baton_member *member) {
   uint64_t now = baton.holder != NULL ? baton.holder->clock : idle_clock();
@@ -183,6 +240,8 @@ static void come_forward(struct baton_member *member) {
   member->state = BATON_READY;
   if (baton.holder != NULL)
     look_soon();
+  else if (baton_tree_is())
+    come_forward_in_tree(now);
   else
     give(member);
 }
@@ -210,32 +269,62 @@ static void say_if_stuck(void) {
                              "Ctrl-C ends it\n";
   lock();
   bool is_stuck = baton.holder == NULL && baton.lookout == NULL && !is_something_outside() &&
-                  !baton.has_said_stuck && real_ns() - baton.idle_since_ns > STUCK_NS;
+                  !baton.has_said_stuck && idle_since_ns() != 0 &&
+                  real_ns() - idle_since_ns() > STUCK_NS;
   baton.has_said_stuck |= is_stuck;
   unlock();
   if (is_stuck)
     raw_system_call(SYS_write, 2, (uintptr_t)text, sizeof(text) - 1);
 }
 
+/* Who can go on while all wait, or how long to wait until the next look. */
+static struct baton_member *next_of_idle(uint64_t *wait_ns) {
+  uint64_t idle_ns = real_ns() - idle_since_ns();
+  uint64_t time = idle_began_at() + idle_ns * BATON_INSTRUCTIONS_PER_NS;
+  struct baton_member *next = baton_queue_next_waiting(baton.first, idle_clock(), time);
+  struct baton_member *first = baton_queue_first_timed(baton.first);
+  *wait_ns = idle_ns / 4 < LOOK_NS_MIN ? LOOK_NS_MIN : idle_ns / 4;
+  if (*wait_ns > LOOK_NS_MAX)
+    *wait_ns = LOOK_NS_MAX;
+  if (first != NULL && first->until > time &&
+      (first->until - time) / BATON_INSTRUCTIONS_PER_NS < *wait_ns)
+    *wait_ns = (first->until - time) / BATON_INSTRUCTIONS_PER_NS + 1;
+  /* Timers are real: sleeps must not fall behind them. */
+  if (next != NULL && recording.area->is_among_others && next->state == BATON_WAITS &&
+      next->clock < time)
+    next->clock = time;
+  return next;
+}
+
+/* How long to wait where none can go on; 0 where one does. */
+static uint64_t look_out_in_tree(void) {
+  uint64_t wait_ns = LOOK_NS_MAX;
+  if (baton_tree_has_turn()) {
+    go_on(baton_tree_clock());
+    return 0;
+  }
+  if (baton_tree_idle_since_ns() == 0 || !baton_tree_claim(baton.first))
+    return wait_ns;
+  struct baton_member *next = next_of_idle(&wait_ns);
+  if (next != NULL) {
+    run(next);
+    return 0;
+  }
+  baton_tree_asked_in_vain();
+  baton_tree_pass(baton.first, baton_tree_clock());
+  return wait_ns;
+}
+
 static uint64_t look_out(struct baton_member *member) {
   uint64_t wait_ns = 0;
   lock();
   if (baton.holder == NULL && baton.lookout == member) {
-    uint64_t now = baton.idle_clock;
-    uint64_t idle_ns = real_ns() - baton.idle_since_ns;
-    uint64_t time = now + idle_ns * BATON_INSTRUCTIONS_PER_NS;
-    struct baton_member *next = baton_queue_next_waiting(baton.first, idle_clock(), time);
-    struct baton_member *first = baton_queue_first_timed(baton.first);
-    wait_ns = idle_ns / 4 < LOOK_NS_MIN ? LOOK_NS_MIN : idle_ns / 4;
-    if (wait_ns > LOOK_NS_MAX)
-      wait_ns = LOOK_NS_MAX;
-    if (first != NULL && first->until > time &&
-        (first->until - time) / BATON_INSTRUCTIONS_PER_NS < wait_ns)
-      wait_ns = (first->until - time) / BATON_INSTRUCTIONS_PER_NS + 1;
+    struct baton_member *next = NULL;
+    if (baton_tree_is())
+      wait_ns = look_out_in_tree();
+    else
+      next = next_of_idle(&wait_ns);
     if (next != NULL) {
-      /* Timers are real: sleeps must not fall behind them. */
-      if (recording.area->is_among_others && next->state == BATON_WAITS && next->clock < time)
-        next->clock = time;
       give(next);
       wait_ns = 0;
     }
@@ -252,11 +341,14 @@ static void take_from_long_call(void) {
   if (holder != NULL && baton.in_kernel == holder && baton.in_call == holder->calls &&
       __atomic_compare_exchange_n(&holder->kernel, &inside, KERNEL_TAKES_LONG, false,
                                   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    baton_tree_leaves_kernel();
     holder->state = BATON_OUTSIDE;
     pass_from(holder);
   } else if (holder != NULL) {
     baton.in_kernel = holder->kernel == KERNEL_INSIDE ? holder : NULL;
     baton.in_call = holder->calls;
+  } else if (baton_tree_is()) {
+    baton_tree_take_from_long_call();
   }
   unlock();
 }
@@ -269,9 +361,12 @@ static void sleep_briefly(uint64_t ns) {
 /* Until the thread has the baton. A signal ends what it waits for. */
 static void await_turn(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
+  uint64_t looked_at_ns = real_ns();
   while (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0) {
-    bool waits = member->state == BATON_WAITS, is_signalled;
-    uint64_t wait_ns = baton.lookout == member ? look_out(member) : LOOK_NS_MAX;
+    bool waits = member->state == BATON_WAITS, looks_out = baton.lookout == member, is_signalled;
+    uint64_t wait_ns = looks_out ? look_out(member) : LOOK_NS_MAX;
+    bool awaits_turn = looks_out && baton_tree_is() && baton_tree_idle_since_ns() == 0;
+    volatile int *word = awaits_turn ? baton_tree_turn() : &member->has_baton;
     if (wait_ns == 0)
       continue;
     if (wait_ns < NS_PER_MS) {
@@ -280,12 +375,14 @@ static void await_turn(struct thread *thread, void *where) {
       is_signalled = platform_wait(&member->has_baton, -1, 0, where);
     } else {
       uint32_t wait_ms = waits ? (uint32_t)(wait_ns / NS_PER_MS) : LONG_CALL_MS;
-      is_signalled = platform_wait(&member->has_baton, 0, wait_ms, where);
+      is_signalled = platform_wait(word, 0, wait_ms, where);
     }
-    if (waits && is_signalled)
+    if (waits && is_signalled) {
       end_by_signal(member);
-    else if (!waits && baton.holder != NULL)
+    } else if (real_ns() > looked_at_ns + LONG_CALL_MS * NS_PER_MS) {
       take_from_long_call();
+      looked_at_ns = real_ns();
+    }
     if (__atomic_add_fetch(&member->looks, 1, __ATOMIC_RELEASE) % LOOKS_BEFORE_STUCK == 0)
       say_if_stuck();
   }
@@ -304,13 +401,28 @@ volatile int *baton_leaves(void) {
   return &baton.leaving;
 }
 
+/* The other processes, as one. */
+static struct baton_member *others_of_tree(void) {
+  static struct baton_member others = {.state = BATON_READY};
+  others.clock = baton_tree_others_at();
+  return others.clock == TREE_NEVER ? NULL : &others;
+}
+
+/* Who is next after the thread, in any process. */
+static struct baton_member *next_after(struct baton_member *member) {
+  struct baton_member *next = baton_queue_next(baton.first, member, member->clock);
+  struct baton_member *others = others_of_tree();
+  if (others != NULL && (next == NULL || others->clock < baton_queue_ready_at(next)))
+    return others;
+  return next;
+}
+
 static void begin_turn(struct thread *thread) {
   tell_turn(thread);
   thread->member.turn_began = thread->member.counted;
   draw_lead(&thread->member);
   lock();
-  baton_set_limits(thread, baton.first,
-                   baton_queue_next(baton.first, &thread->member, thread->member.clock));
+  baton_set_limits(thread, baton.first, next_after(&thread->member));
   unlock();
 }
 
@@ -328,7 +440,7 @@ static void pay_pause(struct baton_member *member) {
 
 bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   struct baton_member *member = &thread->member;
-  if (is_alone()) {
+  if (baton_is_alone()) {
     baton_set_no_limits(thread);
     return false;
   }
@@ -342,7 +454,7 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   uint64_t clock = member->clock;
   lock();
   baton_queue_call_watchers(baton.first, clock);
-  struct baton_member *next = baton_queue_next(baton.first, member, clock);
+  struct baton_member *next = next_after(member);
   baton_set_limits(thread, baton.first, next);
   unlock();
   if (next == NULL || next->is_called)
@@ -408,6 +520,7 @@ void baton_enter_kernel(struct thread *thread, bool may_block) {
   member->asleep_since_ns = may_block ? real_ns() : 0;
   member->calls++;
   __atomic_store_n(&member->kernel, KERNEL_INSIDE, __ATOMIC_SEQ_CST);
+  baton_tree_enters_kernel(thread);
 }
 
 void baton_step_outside(struct thread *thread) {
@@ -443,12 +556,22 @@ static void step_inside(struct thread *thread, void *where) {
 
 bool baton_is_away(const struct thread *thread) { return thread->member.state == BATON_OUTSIDE; }
 
+/* Another process has taken the turn from it meanwhile. */
+static void loses_turn(struct baton_member *member) {
+  lock();
+  member->state = BATON_OUTSIDE;
+  pass_from(member);
+  unlock();
+}
+
 void baton_leave_call(struct thread *thread) {
   struct baton_member *member = &thread->member;
   int inside = KERNEL_INSIDE;
-  if (!__atomic_compare_exchange_n(&member->kernel, &inside, KERNEL_OUTSIDE, false,
-                                   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) &&
-      inside == KERNEL_TAKES_LONG) {
+  if (__atomic_compare_exchange_n(&member->kernel, &inside, KERNEL_OUTSIDE, false,
+                                  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    if (baton_tree_leaves_kernel())
+      loses_turn(member);
+  } else if (inside == KERNEL_TAKES_LONG) {
     /* Until it has been taken. */
     lock();
     unlock();
@@ -503,7 +626,11 @@ void baton_join(struct thread *thread) {
   member->cleared_at_end = baton.cleared_at_end;
   baton.cleared_at_end = 0;
   if (is_first)
+    baton_tree_join(member);
+  if (is_first && baton_tree_has_turn())
     give(member);
+  else if (is_first)
+    begin_idling(member->clock);
   else if (baton.holder != NULL)
     member->clock = baton.holder->clock;
   look_soon();
@@ -523,6 +650,13 @@ void baton_await_join(void) {
     platform_wait(&baton.joined, joined, SIGNAL_LOOK_MS, NULL);
 }
 
+void baton_await_process(struct thread *thread, int32_t child) {
+  if (!baton_tree_is())
+    return;
+  baton_tree_await_child(child);
+  baton_look_at_once(thread);
+}
+
 void baton_leave(struct thread *thread) {
   struct baton_member *member = &thread->member;
   lock();
@@ -533,7 +667,9 @@ void baton_leave(struct thread *thread) {
       break;
     }
   }
-  if (member->has_baton)
+  /* Of a process that ends, the turn is given away when it is gone. */
+  bool is_last = baton_tree_is() && (baton.first == NULL || recording.control->has_exited);
+  if (member->has_baton && !is_last)
     pass_from(member);
   unlock();
 }
@@ -551,6 +687,18 @@ void baton_continue_in_child(struct thread *thread) {
   thread->member.kernel = KERNEL_OUTSIDE;
   thread->member.has_baton = 1;
   baton_set_no_limits(thread);
+  baton_tree_continue_in_child(&thread->member);
+  if (!baton_tree_is())
+    return;
+  thread->member.has_baton = 0;
+  begin_idling(thread->member.clock);
+}
+
+void baton_await_turn_in_child(struct thread *thread) {
+  if (!baton_tree_is())
+    return;
+  await_turn(thread, NULL);
+  begin_turn(thread);
 }
 
 void baton_end_in_child(struct thread *thread) {

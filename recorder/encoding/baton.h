@@ -110,8 +110,12 @@ void baton_leave(struct thread *thread);
  * it has made one: waits until that stands in the queue. */
 void baton_makes_thread(uint64_t cleared_at_end);
 void baton_await_join(void);
-/* In a forked child: of its threads there is this one. */
+/* Likewise a process, which takes turns where there is a tree of them. */
+void baton_await_process(struct thread *thread, int32_t child);
+/* In a forked child: of its threads there is this one. It waits for its first turn when all is
+ * ready for that. */
 void baton_continue_in_child(struct thread *thread);
+void baton_await_turn_in_child(struct thread *thread);
 /* Likewise, but there are no turns. */
 void baton_end_in_child(struct thread *thread);
 
@@ -147,6 +151,8 @@ void baton_sent_signal(struct thread *thread, uint64_t kernel_id);
 
 uint64_t baton_clock(struct thread *thread);
 struct baton_member *baton_first(void);
+/* Whether no other thread takes turns, of this process or its tree. */
+bool baton_is_alone(void);
 /* What threads have worked, without waits: one by its kernel id, or (0) all that there have been.
  */
 uint64_t baton_worked(uint64_t kernel_id);

@@ -25,14 +25,12 @@
 /* What a system call takes beside its instructions. */
 #define CALL_PRICE 2000u
 
-static bool is_alone(void) { return baton_first() != NULL && baton_first()->next == NULL; }
-
 /* Signals, or what other processes do, may come before a time that a thread waits for. */
 static void is_among_others(void) { recording.area->is_among_others = 1; }
 
 static void clear_at_end(struct thread *thread) {
   struct baton_member *member = &thread->member;
-  if (!is_alone())
+  if (!baton_is_alone())
     raw_system_call(SYS_set_tid_address, (uintptr_t)baton_leaves(), 0, 0);
   futex_table_abandon_locks(thread);
   if (member->cleared_at_end != 0)
@@ -43,6 +41,12 @@ static void clear_at_end(struct thread *thread) {
 /* Of the arguments of clone3, struct clone_args. */
 #define CLONE_CHILD_AT 16
 
+/* It takes turns, too, or does what it does when it does. */
+static void make_process(void) {
+  if (recording.tree == NULL)
+    is_among_others();
+}
+
 static void make_thread(const struct system_call *call) {
   uint64_t child = call->argument[3];
   size_t read;
@@ -52,7 +56,7 @@ static void make_thread(const struct system_call *call) {
   if ((call->flags & CLONE_THREAD) != 0)
     baton_makes_thread((call->flags & CLONE_CHILD_CLEARTID) != 0 ? child : 0);
   else
-    is_among_others();
+    make_process();
 }
 
 /* Threads have processors by number, as if they had been there ever since. */
@@ -107,7 +111,7 @@ static bool waits_at_futex(const uint64_t *argument) {
 }
 
 static enum baton_call pause_until_signal(struct thread *thread, int64_t *result) {
-  if (is_alone())
+  if (baton_is_alone())
     return CALL_BLOCKS;
   baton_wait(thread, BATON_FOR_EVER);
   *result = -EINTR;
@@ -120,7 +124,7 @@ enum baton_call baton_call(struct thread *thread, const struct system_call *call
   baton_look(thread, call->x86_64 == SYS_sched_yield ? LEAD_NONE : LEAD_MEETING);
   if (tells(thread, call, result))
     return CALL_IS_MADE;
-  if (readiness_call(thread, call, is_alone(), &how, result))
+  if (readiness_call(thread, call, baton_is_alone(), &how, result))
     return how;
   switch (call->x86_64) {
   case SYS_futex:
@@ -137,6 +141,8 @@ enum baton_call baton_call(struct thread *thread, const struct system_call *call
     return CALL_GOES_ON;
   case SYS_fork:
   case SYS_vfork:
+    make_process();
+    return CALL_GOES_ON;
   case SYS_setitimer:
   case SYS_alarm:
   case SYS_timer_create:
@@ -165,14 +171,14 @@ enum baton_call baton_call(struct thread *thread, const struct system_call *call
   case SYS_semtimedop:
   case SYS_flock:
   case SYS_mq_timedreceive:
-    return is_alone() ? CALL_BLOCKS : CALL_GOES_OUTSIDE;
+    return baton_is_alone() ? CALL_BLOCKS : CALL_GOES_OUTSIDE;
   default:
     return CALL_GOES_ON;
   }
 }
 
 void baton_call_ends(struct thread *thread, const struct system_call *call, int64_t result) {
-  if (result != 0 || is_alone())
+  if (result != 0 || baton_is_alone())
     return;
   switch (call->x86_64) {
   case SYS_kill:

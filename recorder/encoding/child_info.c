@@ -26,8 +26,8 @@ void child_info_append(void) {
                       .pm = given(area->pm_selector),
                       .roi = given(area->roi),
                       .warm = area->warm,
-                      .process = recording.process,
-                      .parent = recording.control->parent};
+                      .process = recording_number(recording.control),
+                      .parent = recording_number(recording_of_process(recording.control->parent))};
   size_t bytes = info_text(NULL, 0, &info);
   struct frame_buffer *buffer = frame_buffer_take(bytes);
   buffer->payload_bytes = (uint32_t)info_text((char *)buffer->payload, bytes, &info);

@@ -26,6 +26,8 @@ void process_image_before_exec(struct thread *thread, struct system_call *call) 
   control->exec_thread = thread->id;
   control->exec_sequence = thread->encoder.frame.sequence;
   control->exec_position = thread->encoder.frame.position;
+  if (baton_has(thread))
+    control->exec_clock = baton_clock(thread);
   control->exec_pending = 1;
 }
 

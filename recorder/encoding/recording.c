@@ -29,6 +29,14 @@ bool recording_has_file(const char *path) {
   return strncmp(path, recording.library_folder, folder) == 0 && path[folder] == '/';
 }
 
+static void is_of(struct process_control *control) {
+  struct control_area *area = recording.area;
+  recording.control = control;
+  recording.process = control->process;
+  recording.tree = area->has_tree ? &area->tree : NULL;
+  recording.clock = area->has_tree ? &area->clock : &control->clock;
+}
+
 /* A new entry for the caller; false where there is no room for it. */
 static bool add_caller(void) {
   struct control_area *area = recording.area;
@@ -39,8 +47,7 @@ static bool add_caller(void) {
   control->parent = (int32_t)process_status(STATUS_PARENT);
   control->start_time = process_status(STATUS_START_TIME);
   __atomic_store_n(&control->process, process_id_of_caller(), __ATOMIC_RELEASE);
-  recording.control = control;
-  recording.process = control->process;
+  is_of(control);
   return true;
 }
 
@@ -64,8 +71,7 @@ static bool find_caller(void) {
   if (control == NULL || (control->start_time != 0 && control->start_time != start_time))
     return false;
   control->start_time = start_time;
-  recording.control = control;
-  recording.process = control->process;
+  is_of(control);
   return true;
 }
 
@@ -100,7 +106,11 @@ bool recording_continue_in_child(void) {
   return true;
 }
 
-bool recording_is_of_child(void) { return recording.control != &recording.area->process[0]; }
+int32_t recording_number(const struct process_control *control) {
+  return control == NULL ? -1 : (int32_t)(control - recording.area->process);
+}
+
+bool recording_is_of_child(void) { return recording_number(recording.control) != 0; }
 
 static void append(char *path, const char *text) {
   size_t length = strlen(path), added = strlen(text);
@@ -116,7 +126,7 @@ void recording_path(char path[RECORD_PATH_BYTES]) {
     return;
   }
   char number[1 + DECIMAL_BYTES_MAX] = ".";
-  decimal_write(number + 1, (uint32_t)recording.process);
+  decimal_write(number + 1, (uint32_t)recording_number(recording.control));
   append(path, area->child_prefix);
   append(path, number);
   append(path, area->child_suffix);

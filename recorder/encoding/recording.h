@@ -12,6 +12,8 @@
 struct recording {
   struct control_area *area;
   struct process_control *control; /* this process's */
+  uint64_t *clock;                 /* its own, or that of the tree */
+  struct tree *tree;               /* that it belongs to, or NULL */
   uint32_t image;                  /* program images so far, this one included: 1 before any exec */
   int32_t process;
   bool is_stopped;                         /* the record cannot go on; the program does */
@@ -27,6 +29,8 @@ bool recording_open(const char *library_path, const char *control_path);
 bool recording_continue_in_child(void);
 void recording_close(void);
 
+/* In which order recorded processes came: 0 is the first, and -1 that of none. */
+int32_t recording_number(const struct process_control *control);
 /* Whether the record is that of a child. */
 bool recording_is_of_child(void);
 /* Where the record is written. */
@@ -44,11 +48,11 @@ void recording_stop(enum stop_reason reason);
 
 /* The next place in the process clock. */
 static inline uint64_t clock_advance(void) {
-  return __atomic_add_fetch(&recording.control->clock, 1, __ATOMIC_SEQ_CST);
+  return __atomic_add_fetch(recording.clock, 1, __ATOMIC_SEQ_CST);
 }
 
 static inline uint64_t clock_now(void) {
-  return __atomic_load_n(&recording.control->clock, __ATOMIC_SEQ_CST);
+  return __atomic_load_n(recording.clock, __ATOMIC_SEQ_CST);
 }
 
 /* The caller's process, asked of the kernel: after a vfork the engine's own notion is the parent's.

@@ -63,9 +63,12 @@ static void send_fork(struct thread *thread, int64_t child, bool shares_memory) 
    * soon as it has memory of its own. */
   if (!recording.area->children || shares_memory)
     unrecorded_child_runs((int32_t)child, NULL);
+  if (baton_has(thread) && !shares_memory)
+    baton_await_process(thread, (int32_t)child);
+  int32_t number = recording_number(recording_of_process((int32_t)child));
   struct fields fields;
   fields_begin(&fields);
-  fields_number(&fields, (uint64_t)child);
+  fields_number(&fields, number > 0 ? (uint64_t)number : 0);
   fields_send(&fields, thread, EVENT_FORK);
 }
 

@@ -6,6 +6,7 @@
 #define CONTROL_AREA_H
 
 #include "record_format.h"
+#include "tree.h"
 
 #include <stdint.h>
 #include <sys/resource.h>
@@ -38,7 +39,7 @@ struct process_control {
   int32_t keeper;      /* kernel id of who writes what is left where it is killed; 0 for nobody */
 
   /* Counted by the client. */
-  uint64_t clock;          /* process clock: the last one given out */
+  uint64_t clock;          /* process clock: the last one given out; or the tree's has it */
   uint32_t next_thread;    /* dense ids given out */
   uint32_t live_threads;   /* started, and last frame not yet written */
   uint32_t blocks;         /* blocks written: the next CODE frame starts at this + 1 */
@@ -60,6 +61,8 @@ struct process_control {
   uint32_t exec_thread;
   uint32_t exec_sequence;
   uint64_t exec_position;
+  uint64_t exec_clock; /* its estimated one */
+  uint32_t has_place;  /* in the tree */
 
   /* How it ended, as far as recorded processes have seen it. */
   uint32_t has_exited;    /* it has asked for its end, with wait status `exit_status` */
@@ -78,7 +81,7 @@ struct control_area {
   uint64_t magic;
   /* Set by the launcher before the program starts. */
   char record_path[CONTROL_PATH_BYTES];  /* absolute; of the first process */
-  char child_prefix[CONTROL_PATH_BYTES]; /* absolute; a child's id and the suffix follow */
+  char child_prefix[CONTROL_PATH_BYTES]; /* absolute; a child's number and the suffix follow */
   char child_suffix[CONTROL_PATH_BYTES];
   char program[CONTROL_PATH_BYTES]; /* as it is started */
   char isa[CONTROL_WORD_BYTES];     /* as the record names them */
@@ -101,6 +104,11 @@ struct control_area {
   uint32_t processes; /* entries given out; more than there are when children were left out */
   struct process_control process[CONTROL_PROCESSES_MAX]; /* the first process is the first */
   struct unrecorded_child unrecorded[CONTROL_UNRECORDED_MAX];
+
+  /* With --children, where threads take turns. */
+  uint32_t has_tree;
+  uint64_t clock; /* of all processes: one order */
+  struct tree tree;
 };
 
 /* Why the client stopped recording although the process went on. */

@@ -137,8 +137,10 @@ size_t info_text(char *out, size_t capacity, const struct info *info) {
   if (info->process != 0) {
     put(&text, ", \"process\": ");
     put_number(&text, (uint64_t)info->process);
-    put(&text, ", \"parent\": ");
-    put_number(&text, (uint64_t)info->parent);
+    if (info->parent >= 0) {
+      put(&text, ", \"parent\": ");
+      put_number(&text, (uint64_t)info->parent);
+    }
   }
   put_byte(&text, '}');
   return text.length;

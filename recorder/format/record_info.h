@@ -19,7 +19,8 @@ struct info {
   const char *pm;          /* or NULL */
   const char *roi;         /* or NULL */
   uint64_t warm;           /* instructions recorded before it; UINT64_MAX: all */
-  int32_t process, parent; /* kernel ids of a child and its parent; 0 for the first process */
+  /* Numbers of a child, from 1, and of its parent: 0 is the first process, -1 one without a record. */
+  int32_t process, parent;
 };
 
 /* Writes as much of the text as `capacity` takes, without an end mark; its whole length. */

@@ -49,11 +49,8 @@ static bool seal(struct control_area *area, unsigned number, const char *roi,
                  const struct child *child) {
   struct process_control *control = &area->process[number];
   struct record_file file;
-  unsigned earlier = 0;
-  for (unsigned i = 1; i < number; i++)
-    earlier += area->process[i].process == control->process;
   control->is_sealed = 1;
-  if (!record_file_open(&file, area, control->process, earlier)) {
+  if (!record_file_open(&file, area, number)) {
     complain("%s: %s", file.partial_path,
              strerror(control->write_error != 0 ? (int)control->write_error : errno));
     return false;

@@ -9,6 +9,7 @@
 #include "record_file.h"
 #include "record_info.h"
 #include "recorded_process.h"
+#include "tree_watch.h"
 #include "unrecorded.h"
 
 #include <signal.h>
@@ -63,6 +64,7 @@ int main(int argc, char **argv) {
   control->children = arguments.children;
   control->lists = arguments.lists;
   control->one_order = program.machine != MACHINE_AARCH64;
+  control->has_tree = control->children && control->one_order;
   control->warm = arguments.values || !control->one_order ? CONTROL_WARM_ALL : arguments.warm;
   control->real_time = arguments.real_time;
   control->seed = arguments.seed;
@@ -82,6 +84,8 @@ int main(int argc, char **argv) {
   name_children(control, file.path);
   recorded_process_start(&program, program.machine == MACHINE_AARCH64 ? &emulator : NULL, control,
                          control_descriptor, arguments.starter);
+  if (control->has_tree)
+    tree_watch_begin(control);
   int status = arguments.children ? children_wait(control, arguments.roi, &has_failed)
                                   : recorded_process_wait();
   recorded_process_await_keeper();

@@ -126,15 +126,9 @@ void record_file_create(struct record_file *file, const struct arguments *argume
   free(info);
 }
 
-bool record_file_open(struct record_file *file, const struct control_area *area, int process,
-                      unsigned earlier) {
-  char again[16] = "";
-  if (earlier > 0)
-    snprintf(again, sizeof(again), ".%u", earlier + 1);
-  if (asprintf(&file->partial_path, "%s.%d%s" PARTIAL_SUFFIX, area->child_prefix, process,
-               area->child_suffix) < 0 ||
-      asprintf(&file->path, "%s.%d%s%s", area->child_prefix, process, again, area->child_suffix) <
-          0)
+bool record_file_open(struct record_file *file, const struct control_area *area, unsigned number) {
+  if (asprintf(&file->path, "%s.%u%s", area->child_prefix, number, area->child_suffix) < 0 ||
+      asprintf(&file->partial_path, "%s" PARTIAL_SUFFIX, file->path) < 0)
     fail(EXIT_OURS, "out of memory");
   file->takes_turns = area->one_order != 0;
   file->is_listed = area->lists != 0;

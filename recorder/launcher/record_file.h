@@ -23,10 +23,8 @@ struct record_file {
 void record_file_create(struct record_file *file, const struct arguments *arguments,
                         const struct program *program, const struct control_area *control);
 
-/* Opens what a child has written; `earlier` children of this recording had the same id. False, with
- * errno, where there is none. */
-bool record_file_open(struct record_file *file, const struct control_area *area, int process,
-                      unsigned earlier);
+/* Opens what the child of that number has written. False, with errno, where there is nothing. */
+bool record_file_open(struct record_file *file, const struct control_area *area, unsigned number);
 
 /* Has what of its order a replay keeps found and added, cuts off what is not a whole frame, writes
  * the seal and gives the record its name. `ended` says how the program ended, `control` how many

@@ -22,9 +22,10 @@ def record(recorder: Recorder, *arguments: str, options: tuple[str, ...] = ()) -
 
 
 def processes(run: Run) -> dict[str, int]:
-    """The "NAME PID" lines that the program printed."""
+    """By the "NAME PID" lines that the program printed: the numbers of the children, in their order."""
     pairs = (line.split() for line in run.stdout.splitlines())
-    return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
+    ids = {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
+    return {name: number for number, name in enumerate(sorted(ids, key=ids.__getitem__), 1)}
 
 
 def path_of(recorder: Recorder, process: int) -> Path:

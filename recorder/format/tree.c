@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tree.h"
+
+#include "raw_system_call.h"
+
+#include <linux/futex.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+/* In instructions. While others run, somebody who is not recorded may have brought about what a
+ * thread waits for. */
+#define ASKS_AGAIN_AFTER 1280000u
+#define SPINS_MAX 100
+
+uint64_t tree_real_ns(void) {
+  struct timespec now;
+  raw_system_call(SYS_clock_gettime, CLOCK_MONOTONIC, (uintptr_t)&now, 0);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void tree_lock(struct tree *tree, int32_t process) {
+  for (int spins = 0;; spins++) {
+    int32_t nobody = 0;
+    if (__atomic_compare_exchange_n(&tree->lock, &nobody, process, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED))
+      return;
+    if (spins >= SPINS_MAX)
+      raw_system_call(SYS_sched_yield, 0, 0, 0);
+  }
+}
+
+void tree_unlock(struct tree *tree) { __atomic_store_n(&tree->lock, 0, __ATOMIC_RELEASE); }
+
+static void wake(void *word) {
+  raw_system_call(SYS_futex, (uintptr_t)word, FUTEX_WAKE, INT32_MAX);
+}
+
+static struct tree_place *place_of(struct tree *tree, int32_t process) {
+  for (uint32_t i = 0; i < tree->used; i++) {
+    if (tree->place[i].process == process)
+      return &tree->place[i];
+  }
+  return NULL;
+}
+
+struct tree_place *tree_join(struct tree *tree, int32_t process, struct tree_times times) {
+  tree_lock(tree, process);
+  struct tree_place *place = place_of(tree, 0);
+  if (place == NULL && tree->used < TREE_PLACES_MAX)
+    place = &tree->place[tree->used++];
+  if (place != NULL) {
+    *place = (struct tree_place){.process = process, .times = times};
+    tree->count++;
+    if (tree->holder == 0 && tree->joined == 0)
+      tree_claim(tree, place);
+  }
+  __atomic_add_fetch(&tree->joined, 1, __ATOMIC_SEQ_CST);
+  tree_unlock(tree);
+  wake(&tree->joined);
+  return place;
+}
+
+/* Where nothing has been called since it looked, nothing is new but what comes from outside. */
+static uint64_t asks_at(const struct tree *tree, const struct tree_place *place) {
+  uint64_t at = place->times.ask_at;
+  return at == TREE_NEVER || place->asked != tree->calls ? at : at + ASKS_AGAIN_AFTER;
+}
+
+static uint64_t least(uint64_t first, uint64_t second) { return first < second ? first : second; }
+
+static uint64_t goes_on_at(const struct tree *tree, const struct tree_place *place) {
+  return least(place->times.ready_at, least(place->times.until, asks_at(tree, place)));
+}
+
+uint64_t tree_others_at(const struct tree *tree, const struct tree_place *own) {
+  uint64_t at = TREE_NEVER;
+  for (uint32_t i = 0; i < tree->used; i++) {
+    const struct tree_place *place = &tree->place[i];
+    if (place->process != 0 && place != own)
+      at = least(at, goes_on_at(tree, place));
+  }
+  return at;
+}
+
+uint64_t tree_others_ready_at(const struct tree *tree, const struct tree_place *own) {
+  uint64_t at = TREE_NEVER;
+  for (uint32_t i = 0; i < tree->used; i++) {
+    const struct tree_place *place = &tree->place[i];
+    if (place->process != 0 && place != own)
+      at = least(at, place->times.ready_at);
+  }
+  return at;
+}
+
+/* What a place is chosen by: the least comes first. */
+typedef uint64_t measure(const struct tree *tree, const struct tree_place *place);
+
+static uint64_t looks_at(const struct tree *tree, const struct tree_place *place) {
+  (void)tree;
+  return place->has_asked ? TREE_NEVER : place->times.ask_at;
+}
+
+static uint64_t times_out_at(const struct tree *tree, const struct tree_place *place) {
+  (void)tree;
+  return place->times.until;
+}
+
+static struct tree_place *least_by(struct tree *tree, measure *of, uint64_t *at) {
+  struct tree_place *best = NULL;
+  *at = TREE_NEVER;
+  for (uint32_t i = 0; i < tree->used; i++) {
+    struct tree_place *place = &tree->place[i];
+    uint64_t value = place->process == 0 ? TREE_NEVER : of(tree, place);
+    if (value < *at) {
+      best = place;
+      *at = value;
+    }
+  }
+  return best;
+}
+
+static bool meets_others(const struct tree *tree) {
+  bool meets = false;
+  for (uint32_t i = 0; i < tree->used; i++)
+    meets |= tree->place[i].process != 0 && tree->place[i].meets_others;
+  return meets;
+}
+
+/* Who is next, and at which place of the clock. */
+static struct tree_place *next_of(struct tree *tree, uint64_t *at) {
+  if (tree_others_ready_at(tree, NULL) != TREE_NEVER)
+    return least_by(tree, goes_on_at, at);
+  struct tree_place *next = least_by(tree, looks_at, at);
+  if (next != NULL)
+    *at = tree->clock;
+  else if (!meets_others(tree))
+    next = least_by(tree, times_out_at, at);
+  return next;
+}
+
+static void give(struct tree *tree, struct tree_place *place) {
+  tree->holder = (int32_t)(place - tree->place) + 1;
+  __atomic_store_n(&place->has_turn, 1, __ATOMIC_RELEASE);
+  wake(&place->has_turn);
+}
+
+static bool give_to_next(struct tree *tree) {
+  uint64_t at;
+  struct tree_place *next = next_of(tree, &at);
+  tree->holder = 0;
+  if (next == NULL) {
+    if (tree->idle_since_ns == 0)
+      tree->idle_since_ns = tree_real_ns();
+    return false;
+  }
+  if (at > tree->clock)
+    tree->clock = at;
+  give(tree, next);
+  return true;
+}
+
+bool tree_pass(struct tree *tree, struct tree_place *own, uint64_t clock) {
+  own->has_turn = 0;
+  tree->clock = clock;
+  return give_to_next(tree);
+}
+
+bool tree_claim(struct tree *tree, struct tree_place *own) {
+  if (tree->holder != 0)
+    return false;
+  tree->holder = (int32_t)(own - tree->place) + 1;
+  own->has_turn = 1;
+  return true;
+}
+
+void tree_runs(struct tree *tree) {
+  tree->idle_since_ns = 0;
+  for (uint32_t i = 0; i < tree->used; i++)
+    tree->place[i].has_asked = 0;
+}
+
+void tree_take_from_long_call(struct tree *tree) {
+  struct tree_place *holder = tree->holder == 0 ? NULL : &tree->place[tree->holder - 1];
+  int32_t in_kernel = TREE_IN_KERNEL;
+  if (holder == NULL) {
+    tree->seen = 0;
+  } else if (tree->seen == tree->holder && tree->seen_in_call == holder->calls &&
+             __atomic_compare_exchange_n(&holder->kernel, &in_kernel, TREE_TURN_IS_TAKEN, false,
+                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    holder->meets_others = 1;
+    holder->times = (struct tree_times){TREE_NEVER, TREE_NEVER, TREE_NEVER};
+    tree_pass(tree, holder, tree->clock);
+  } else {
+    tree->seen = holder->kernel == TREE_IN_KERNEL ? tree->holder : 0;
+    tree->seen_in_call = holder->calls;
+  }
+}
+
+void tree_end(struct tree *tree, int32_t process) {
+  int32_t owner = process;
+  const int32_t launcher = -1;
+  __atomic_compare_exchange_n(&tree->lock, &owner, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  tree_lock(tree, launcher);
+  struct tree_place *place = place_of(tree, process);
+  for (uint32_t i = 0; i < TREE_WAITERS_MAX; i++) {
+    if (tree->waiter[i].process == process)
+      tree->waiter[i].process = 0;
+  }
+  bool has_turn = place != NULL && tree->holder == (int32_t)(place - tree->place) + 1;
+  if (place != NULL) {
+    *place = (struct tree_place){0};
+    tree->count--;
+  }
+  tree->calls++; /* Who waits for its end looks. */
+  if (has_turn)
+    give_to_next(tree);
+  tree_unlock(tree);
+}
