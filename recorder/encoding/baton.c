@@ -402,16 +402,22 @@ volatile int *baton_leaves(void) {
 }
 
 /* The other processes, as one. */
-static struct baton_member *others_of_tree(void) {
+#define OTHERS_COME_AFTER 1280000u
+
+static struct baton_member *others_of_tree(const struct baton_member *member) {
   static struct baton_member others = {.state = BATON_READY};
-  others.clock = baton_tree_others_at();
-  return others.clock == TREE_NEVER ? NULL : &others;
+  if (baton_tree_is_alone())
+    return NULL;
+  /* One may come of which nothing is known yet. */
+  uint64_t at = baton_tree_others_at(), unknown = member->clock + OTHERS_COME_AFTER;
+  others.clock = at < unknown ? at : unknown;
+  return &others;
 }
 
 /* Who is next after the thread, in any process. */
 static struct baton_member *next_after(struct baton_member *member) {
   struct baton_member *next = baton_queue_next(baton.first, member, member->clock);
-  struct baton_member *others = others_of_tree();
+  struct baton_member *others = others_of_tree(member);
   if (others != NULL && (next == NULL || others->clock < baton_queue_ready_at(next)))
     return others;
   return next;

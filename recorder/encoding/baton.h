@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct thread;
+struct tree_waiter;
 
 /* Of an estimated clock, in instructions. */
 #define BATON_INSTRUCTIONS_PER_NS 2u
@@ -85,6 +86,7 @@ struct baton_member {
   uint64_t arrival;
   uint32_t bitset;
   uint64_t cleared_at_end; /* the word that the kernel clears when the thread ends, or 0 */
+  struct tree_waiter *shared_waiter; /* at one that processes share, or NULL */
 };
 
 /* Positions in a thread's buffer behind which it looks; instrumented code reads them. */

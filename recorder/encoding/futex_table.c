@@ -5,6 +5,7 @@
 #include "kernel_maps.h"
 #include "platform.h"
 #include "raw_system_call.h"
+#include "shared_futex.h"
 #include "thread.h"
 #include "virtual_time.h"
 
@@ -187,10 +188,15 @@ static bool waits_until(struct thread *thread, const uint64_t *argument, bool is
   return true;
 }
 
+/* The mapping of a word that other processes may have, too. */
+static bool is_shared(const uint64_t *argument, struct kernel_map *map) {
+  return (argument[1] & FUTEX_PRIVATE_FLAG) == 0 && kernel_map_at(argument[0], map) &&
+         map->is_shared;
+}
+
 bool futex_table_has(const uint64_t *argument) {
   struct kernel_map map;
-  return (argument[1] & FUTEX_PRIVATE_FLAG) != 0 || !kernel_map_at(argument[0], &map) ||
-         !map.is_shared;
+  return !is_shared(argument, &map) || shared_futex_has(argument);
 }
 
 int64_t futex_table_call(struct thread *thread, const uint64_t *argument) {
@@ -200,6 +206,9 @@ int64_t futex_table_call(struct thread *thread, const uint64_t *argument) {
                   command == FUTEX_LOCK_PI || command == FUTEX_LOCK_PI2;
   if (is_timed && !waits_until(thread, argument, command != FUTEX_WAIT, &until))
     return -EFAULT;
+  struct kernel_map map;
+  if (is_shared(argument, &map))
+    return shared_futex_call(thread, &map, argument, until);
   switch (command) {
   case FUTEX_WAIT:
     return futex_wait(thread, argument[0], (uint32_t)argument[2], FUTEX_BITSET_MATCH_ANY, until);

@@ -9,8 +9,8 @@
 
 struct thread;
 
-/* Whether a futex is in the table: not where other processes may wait or wake. Those are the
- * kernel's. */
+/* Whether a futex is in the table. Where other processes may wait or wake it is in that of their
+ * tree, or the kernel's. */
 bool futex_table_has(const uint64_t *argument);
 
 /* Makes the system call `futex`. */
