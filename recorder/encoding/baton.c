@@ -226,7 +226,9 @@ static void tell_turn(struct thread *thread) {
 
 /* Where this process has not the turn, or nobody has: somebody of it is there who can go on. */
 static void come_forward_in_tree(uint64_t now) {
-  if (baton_tree_claim(baton.first))
+  baton_tree_looks();
+  baton_tree_tell(baton.first);
+  if (baton_tree_claim())
     go_on(now);
   else if (baton.lookout == NULL)
     baton.lookout = baton_queue_first_waiting(baton.first);
@@ -303,7 +305,7 @@ static uint64_t look_out_in_tree(void) {
     go_on(baton_tree_clock());
     return 0;
   }
-  if (baton_tree_idle_since_ns() == 0 || !baton_tree_claim(baton.first))
+  if (baton_tree_idle_since_ns() == 0 || !baton_tree_claim())
     return wait_ns;
   struct baton_member *next = next_of_idle(&wait_ns);
   if (next != NULL) {
@@ -383,6 +385,7 @@ static void await_turn(struct thread *thread, void *where) {
       take_from_long_call();
       looked_at_ns = real_ns();
     }
+    baton_tree_looks();
     if (__atomic_add_fetch(&member->looks, 1, __ATOMIC_RELEASE) % LOOKS_BEFORE_STUCK == 0)
       say_if_stuck();
   }

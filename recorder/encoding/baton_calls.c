@@ -2,6 +2,7 @@
 #include "baton_calls.h"
 
 #include "baton.h"
+#include "baton_tree.h"
 #include "futex_table.h"
 #include "platform.h"
 #include "random_bytes.h"
@@ -165,7 +166,6 @@ enum baton_call baton_call(struct thread *thread, const struct system_call *call
   case SYS_epoll_pwait2:
   case SYS_rt_sigsuspend:
   case SYS_rt_sigtimedwait:
-  case SYS_connect:
   case SYS_msgrcv:
   case SYS_semop:
   case SYS_semtimedop:
@@ -183,6 +183,7 @@ void baton_call_ends(struct thread *thread, const struct system_call *call, int6
   switch (call->x86_64) {
   case SYS_kill:
   case SYS_rt_sigqueueinfo:
+    baton_tree_sent_signal((int32_t)call->argument[0]);
     baton_sent_signal(thread, 0);
     break;
   case SYS_tkill:

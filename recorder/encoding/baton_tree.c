@@ -60,7 +60,7 @@ void baton_tree_join(struct baton_member *first) {
   first->clock = control->has_place ? control->exec_clock : tree->clock;
   first->counted = control->has_place ? control->exec_position : 0;
   if (place == NULL)
-    place = tree_join(tree, recording.process, ready_at(first->clock));
+    place = tree_join(tree, recording.process, control->parent, ready_at(first->clock));
   control->has_place = 1;
 }
 
@@ -68,7 +68,8 @@ void baton_tree_continue_in_child(struct baton_member *first) {
   place = NULL;
   if (recording.tree == NULL)
     return;
-  place = tree_join(recording.tree, recording.process, ready_at(first->clock));
+  place = tree_join(recording.tree, recording.process, recording.control->parent,
+                    ready_at(first->clock));
   recording.control->has_place = 1;
 }
 
@@ -88,6 +89,20 @@ void baton_tree_await_child(int32_t child) {
         has_ended(child))
       return;
     platform_wait((volatile int *)&tree->joined, joined, JOIN_LOOK_MS, NULL);
+  }
+}
+
+void baton_tree_looks(void) {
+  if (place != NULL)
+    __atomic_add_fetch(&place->looks, 1, __ATOMIC_RELEASE);
+}
+
+/* As kill takes it: a group, or all, where it is not above 0. */
+void baton_tree_sent_signal(int32_t to) {
+  for (uint32_t i = 0; place != NULL && i < recording.tree->used; i++) {
+    int32_t process = recording.tree->place[i].process;
+    if (process != 0 && process != recording.process && (to <= 0 || to == process))
+      tree_await_look(recording.tree, process);
   }
 }
 
@@ -121,9 +136,14 @@ void baton_tree_pass(struct baton_member *first, uint64_t clock) {
   unlock();
 }
 
-bool baton_tree_claim(struct baton_member *first) {
+void baton_tree_tell(struct baton_member *first) {
   lock();
   tell(first);
+  unlock();
+}
+
+bool baton_tree_claim(void) {
+  lock();
   bool has_turn = tree_claim(recording.tree, place);
   unlock();
   return has_turn;

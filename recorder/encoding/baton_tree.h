@@ -17,6 +17,11 @@ void baton_tree_continue_in_child(struct baton_member *first);
 /* Waits until the child takes turns, or is gone. */
 void baton_tree_await_child(int32_t child);
 
+/* A thread that waits has looked for signals; one has been sent, to `to` as the call has it, and it
+ * is awaited that others see it. */
+void baton_tree_looks(void);
+void baton_tree_sent_signal(int32_t to);
+
 bool baton_tree_has_turn(void);
 /* Where the turn was given to it. */
 uint64_t baton_tree_clock(void);
@@ -29,8 +34,10 @@ void baton_tree_runs(void);
 void baton_tree_asked_in_vain(void);
 /* Gives the turn away, to itself perhaps, or to nobody. */
 void baton_tree_pass(struct baton_member *first, uint64_t clock);
-/* Takes the turn where nobody has it; otherwise says when it could go on. */
-bool baton_tree_claim(struct baton_member *first);
+/* Without the turn: says when it could go on. */
+void baton_tree_tell(struct baton_member *first);
+/* Takes the turn where nobody has it. */
+bool baton_tree_claim(void);
 /* Since when nobody has it, by the real clock; 0: somebody has. */
 uint64_t baton_tree_idle_since_ns(void);
 /* Waits on this word until it is not 0. */

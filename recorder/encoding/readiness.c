@@ -118,18 +118,20 @@ static enum baton_call transfer(struct thread *thread, const struct system_call 
     return CALL_BLOCKS;
   if (!is_whole(call))
     return CALL_GOES_OUTSIDE;
-  if (is_ready(descriptor, reads ? POLLIN : POLLOUT))
-    return CALL_GOES_ON;
-  switch (baton_await(thread, reads ? can_read : can_write,
-                      socket_until(thread, descriptor, reads ? SO_RCVTIMEO : SO_SNDTIMEO))) {
-  case BATON_TIMED_OUT:
-    *result = -EAGAIN;
-    return CALL_IS_MADE;
-  case BATON_INTERRUPTED:
-    return CALL_RESTARTS;
-  default:
-    return CALL_GOES_ON;
+  uint64_t until = socket_until(thread, descriptor, reads ? SO_RCVTIMEO : SO_SNDTIMEO);
+  /* Another may have taken what was there when it was asked. */
+  while (!is_ready(descriptor, reads ? POLLIN : POLLOUT)) {
+    switch (baton_await(thread, reads ? can_read : can_write, until)) {
+    case BATON_TIMED_OUT:
+      *result = -EAGAIN;
+      return CALL_IS_MADE;
+    case BATON_INTERRUPTED:
+      return CALL_RESTARTS;
+    default:
+      break;
+    }
   }
+  return CALL_GOES_ON;
 }
 
 /* --- many descriptors --- */
@@ -299,9 +301,11 @@ static enum baton_call wait_for_child(struct thread *thread, const struct system
     return CALL_BLOCKS;
   if ((options & __WNOTHREAD) != 0)
     return CALL_GOES_OUTSIDE;
-  if (has_child(thread) || baton_await(thread, has_child, BATON_FOR_EVER) != BATON_INTERRUPTED)
-    return CALL_GOES_ON;
-  return CALL_RESTARTS;
+  while (!has_child(thread)) {
+    if (baton_await(thread, has_child, BATON_FOR_EVER) == BATON_INTERRUPTED)
+      return CALL_RESTARTS;
+  }
+  return CALL_GOES_ON;
 }
 
 bool readiness_call(struct thread *thread, const struct system_call *call, bool is_alone,

@@ -12,6 +12,9 @@
  * thread waits for. */
 #define ASKS_AGAIN_AFTER 1280000u
 #define SPINS_MAX 100
+/* Who has a signal sees it sooner, or never. */
+#define LOOKS_MAX 20
+#define LOOK_NS 50000
 
 uint64_t tree_real_ns(void) {
   struct timespec now;
@@ -44,13 +47,14 @@ static struct tree_place *place_of(struct tree *tree, int32_t process) {
   return NULL;
 }
 
-struct tree_place *tree_join(struct tree *tree, int32_t process, struct tree_times times) {
+struct tree_place *tree_join(struct tree *tree, int32_t process, int32_t parent,
+                             struct tree_times times) {
   tree_lock(tree, process);
   struct tree_place *place = place_of(tree, 0);
   if (place == NULL && tree->used < TREE_PLACES_MAX)
     place = &tree->place[tree->used++];
   if (place != NULL) {
-    *place = (struct tree_place){.process = process, .times = times};
+    *place = (struct tree_place){.process = process, .parent = parent, .times = times};
     tree->count++;
     if (tree->holder == 0 && tree->joined == 0)
       tree_claim(tree, place);
@@ -197,12 +201,26 @@ void tree_take_from_long_call(struct tree *tree) {
   }
 }
 
+void tree_await_look(struct tree *tree, int32_t process) {
+  struct tree_place *place = place_of(tree, process);
+  if (place == NULL)
+    return;
+  const struct timespec time = {.tv_nsec = LOOK_NS};
+  uint32_t looks = __atomic_load_n(&place->looks, __ATOMIC_ACQUIRE);
+  for (int i = 0; i < LOOKS_MAX && __atomic_load_n(&place->looks, __ATOMIC_ACQUIRE) == looks; i++) {
+    wake(&place->has_turn);
+    raw_system_call(SYS_nanosleep, (uintptr_t)&time, 0, 0);
+  }
+}
+
 void tree_end(struct tree *tree, int32_t process) {
   int32_t owner = process;
   const int32_t launcher = -1;
   __atomic_compare_exchange_n(&tree->lock, &owner, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-  tree_lock(tree, launcher);
   struct tree_place *place = place_of(tree, process);
+  if (place != NULL)
+    tree_await_look(tree, place->parent);
+  tree_lock(tree, launcher);
   for (uint32_t i = 0; i < TREE_WAITERS_MAX; i++) {
     if (tree->waiter[i].process == process)
       tree->waiter[i].process = 0;

@@ -32,6 +32,8 @@ struct tree_place {
   int32_t has_turn; /* a futex */
   int32_t kernel;   /* enum tree_kernel */
   uint32_t calls;   /* that it has made with the turn */
+  uint32_t looks;   /* that a thread of it has waited, and looked for signals */
+  int32_t parent;   /* kernel id */
   struct tree_times times;
   uint64_t asked;        /* calls of the tree when it looked last */
   uint32_t has_asked;    /* in vain, since a thread of the tree ran */
@@ -68,7 +70,10 @@ void tree_lock(struct tree *tree, int32_t process);
 void tree_unlock(struct tree *tree);
 
 /* A place for the process; NULL where there is none. */
-struct tree_place *tree_join(struct tree *tree, int32_t process, struct tree_times times);
+struct tree_place *tree_join(struct tree *tree, int32_t process, int32_t parent,
+                             struct tree_times times);
+/* A signal is there for the process, which waits: until it has seen that, or probably has not to. */
+void tree_await_look(struct tree *tree, int32_t process);
 /* The process is gone. */
 void tree_end(struct tree *tree, int32_t process);
 
