@@ -2,6 +2,7 @@
 #include "baton.h"
 
 #include "baton_limits.h"
+#include "baton_members.h"
 #include "baton_queue.h"
 #include "baton_tree.h"
 #include "fields.h"
@@ -17,33 +18,13 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define SIGNAL_LOOK_MS 10
 /* So long a system call may take before others go on. */
 #define LONG_CALL_MS 100
 #define NS_PER_MS 1000000ull
 
 bool baton_is_passed;
 
-static struct {
-  void *lock;
-  struct baton_member *first;
-  struct baton_member *holder; /* NULL where all wait, or another process of the tree has the turn */
-  volatile int joined;         /* threads that have come */
-  int made;                    /* that were to come */
-  uint64_t cleared_at_end;     /* of the one that comes next */
-  uint64_t worked_by_ended;
-  uint64_t draws;
-  volatile int leaving; /* one that ends is not gone; the kernel clears it */
-
-  /* While all wait: who looks whether somebody can go on, and when that began. */
-  struct baton_member *lookout;
-  uint64_t idle_clock, idle_since_ns;
-  bool has_said_stuck;
-
-  /* The holder that a waiting thread has found in the kernel. */
-  const struct baton_member *in_kernel;
-  uint32_t in_call;
-} baton;
+struct baton_turns baton;
 
 void baton_init(void) {
   baton_is_passed = recording.area->one_order != 0;
@@ -54,8 +35,8 @@ bool baton_has(const struct thread *thread) { return thread->member.thread != NU
 
 struct baton_member *baton_first(void) { return baton.first; }
 
-static void lock(void) { platform_mutex_lock(baton.lock); }
-static void unlock(void) { platform_mutex_unlock(baton.lock); }
+void baton_lock(void) { platform_mutex_lock(baton.lock); }
+void baton_unlock(void) { platform_mutex_unlock(baton.lock); }
 
 bool baton_is_alone(void) {
   return baton.first != NULL && baton.first->next == NULL && baton_tree_is_alone();
@@ -92,7 +73,7 @@ uint64_t baton_worked(uint64_t kernel_id) {
   return worked;
 }
 
-static void give(struct baton_member *member) {
+void baton_give(struct baton_member *member) {
   baton.holder = member;
   baton.lookout = NULL;
   if (member->state == BATON_WAITS) {
@@ -110,11 +91,10 @@ static void give(struct baton_member *member) {
 static void run(struct baton_member *member) {
   if (baton_tree_is())
     baton_tree_runs();
-  give(member);
+  baton_give(member);
 }
 
-/* Somebody more can run: the holder, who may have had nobody to look for, looks soon. */
-static void look_soon(void) {
+void baton_look_soon(void) {
   if (baton.holder != NULL)
     baton_look_at_once(baton.holder->thread);
 }
@@ -144,7 +124,7 @@ static uint64_t idle_clock(void) {
   return idle_began_at() + (ns < NS_PER_MS ? 0 : ns * BATON_INSTRUCTIONS_PER_NS);
 }
 
-static void begin_idling(uint64_t now) {
+void baton_begin_idling(uint64_t now) {
   baton.holder = NULL;
   baton.idle_clock = now;
   baton.idle_since_ns = real_ns();
@@ -156,7 +136,8 @@ static void begin_idling(uint64_t now) {
 /* When the first can go on that is ready. */
 static uint64_t first_ready_at(void) {
   struct baton_member *ready = baton_queue_first_ready(baton.first);
-  uint64_t others = baton_tree_others_ready_at(), own = ready == NULL ? BATON_FOR_EVER : ready->clock;
+  uint64_t others = baton_tree_others_ready_at(),
+           own = ready == NULL ? BATON_FOR_EVER : ready->clock;
   return own < others ? own : others;
 }
 
@@ -169,7 +150,8 @@ static struct baton_member *next_at(uint64_t now, uint64_t time) {
   return baton_queue_next(baton.first, NULL, at > now ? at : now);
 }
 
-/* Among the processes of a tree, with the turn: a thread of this one runs, or it gives that away. */
+/* Among the processes of a tree, with the turn: a thread of this one runs, or it gives that away.
+ */
 static void go_on_in_tree(uint64_t now) {
   while (baton_tree_has_turn()) {
     struct baton_member *next = next_at(now, now);
@@ -183,7 +165,7 @@ static void go_on_in_tree(uint64_t now) {
     baton_tree_pass(baton.first, now);
     now = baton_tree_clock();
   }
-  begin_idling(now);
+  baton_begin_idling(now);
 }
 
 /* With the lock. */
@@ -194,13 +176,13 @@ static void go_on(uint64_t now) {
   }
   struct baton_member *next = next_at(now, is_something_outside() ? now : BATON_FOR_EVER - 1);
   if (next != NULL)
-    give(next);
+    baton_give(next);
   else
-    begin_idling(now);
+    baton_begin_idling(now);
 }
 
 /* Likewise. */
-static void pass_from(struct baton_member *member) {
+void baton_pass_from(struct baton_member *member) {
   member->has_baton = 0;
   baton_queue_call_watchers(baton.first, member->clock);
   go_on(member->clock);
@@ -241,21 +223,21 @@ static void come_forward(struct baton_member *member) {
     member->clock = now;
   member->state = BATON_READY;
   if (baton.holder != NULL)
-    look_soon();
+    baton_look_soon();
   else if (baton_tree_is())
     come_forward_in_tree(now);
   else
-    give(member);
+    baton_give(member);
 }
 
 static void end_by_signal(struct baton_member *member) {
-  lock();
+  baton_lock();
   if (member->state == BATON_WAITS) {
     member->end = BATON_INTERRUPTED;
     member->word = 0;
     come_forward(member);
   }
-  unlock();
+  baton_unlock();
 }
 
 /* All wait: looks whether somebody can go on, at first again soon. How long to wait then, or 0. */
@@ -269,12 +251,12 @@ static void end_by_signal(struct baton_member *member) {
 static void say_if_stuck(void) {
   static const char text[] = "fencepost-record: all threads of the program wait for each other; "
                              "Ctrl-C ends it\n";
-  lock();
+  baton_lock();
   bool is_stuck = baton.holder == NULL && baton.lookout == NULL && !is_something_outside() &&
                   !baton.has_said_stuck && idle_since_ns() != 0 &&
                   real_ns() - idle_since_ns() > STUCK_NS;
   baton.has_said_stuck |= is_stuck;
-  unlock();
+  baton_unlock();
   if (is_stuck)
     raw_system_call(SYS_write, 2, (uintptr_t)text, sizeof(text) - 1);
 }
@@ -319,7 +301,7 @@ static uint64_t look_out_in_tree(void) {
 
 static uint64_t look_out(struct baton_member *member) {
   uint64_t wait_ns = 0;
-  lock();
+  baton_lock();
   if (baton.holder == NULL && baton.lookout == member) {
     struct baton_member *next = NULL;
     if (baton_tree_is())
@@ -327,17 +309,17 @@ static uint64_t look_out(struct baton_member *member) {
     else
       next = next_of_idle(&wait_ns);
     if (next != NULL) {
-      give(next);
+      baton_give(next);
       wait_ns = 0;
     }
   }
-  unlock();
+  baton_unlock();
   return wait_ns;
 }
 
 /* The holder has been in the same system call since somebody looked last: it is outside. */
 static void take_from_long_call(void) {
-  lock();
+  baton_lock();
   struct baton_member *holder = baton.holder;
   int inside = KERNEL_INSIDE;
   if (holder != NULL && baton.in_kernel == holder && baton.in_call == holder->calls &&
@@ -345,14 +327,14 @@ static void take_from_long_call(void) {
                                   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     baton_tree_leaves_kernel();
     holder->state = BATON_OUTSIDE;
-    pass_from(holder);
+    baton_pass_from(holder);
   } else if (holder != NULL) {
     baton.in_kernel = holder->kernel == KERNEL_INSIDE ? holder : NULL;
     baton.in_call = holder->calls;
   } else if (baton_tree_is()) {
     baton_tree_take_from_long_call();
   }
-  unlock();
+  baton_unlock();
 }
 
 static void sleep_briefly(uint64_t ns) {
@@ -361,7 +343,7 @@ static void sleep_briefly(uint64_t ns) {
 }
 
 /* Until the thread has the baton. A signal ends what it waits for. */
-static void await_turn(struct thread *thread, void *where) {
+void baton_await_turn(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
   uint64_t looked_at_ns = real_ns();
   while (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0) {
@@ -393,7 +375,7 @@ static void await_turn(struct thread *thread, void *where) {
 
 /* Of a thread that has ended the engine must have nothing left when others go on: they may end the
  * process. */
-static void await_gone(void *where) {
+void baton_await_gone(void *where) {
   int leaving;
   while ((leaving = __atomic_load_n(&baton.leaving, __ATOMIC_ACQUIRE)) != 0)
     platform_wait(&baton.leaving, leaving, SIGNAL_LOOK_MS, where);
@@ -426,13 +408,13 @@ static struct baton_member *next_after(struct baton_member *member) {
   return next;
 }
 
-static void begin_turn(struct thread *thread) {
+void baton_begin_turn(struct thread *thread) {
   tell_turn(thread);
   thread->member.turn_began = thread->member.counted;
   draw_lead(&thread->member);
-  lock();
+  baton_lock();
   baton_set_limits(thread, baton.first, next_after(&thread->member));
-  unlock();
+  baton_unlock();
 }
 
 /* Who pauses again and again waits for another thread: it is asked less and less often. */
@@ -461,11 +443,11 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
   else if (member->watched != 0)
     charge(member, LEAD_QUANTUM);
   uint64_t clock = member->clock;
-  lock();
+  baton_lock();
   baton_queue_call_watchers(baton.first, clock);
   struct baton_member *next = next_after(member);
   baton_set_limits(thread, baton.first, next);
-  unlock();
+  baton_unlock();
   if (next == NULL || next->is_called)
     return next != NULL;
   uint64_t may_lead =
@@ -474,13 +456,13 @@ bool baton_is_due(struct thread *thread, enum baton_lead lead) {
 }
 
 void baton_hand_over(struct thread *thread, void *where) {
-  lock();
+  baton_lock();
   thread->member.is_watching = thread->member.watched != 0;
-  pass_from(&thread->member);
-  unlock();
-  await_turn(thread, where);
-  await_gone(where);
-  begin_turn(thread);
+  baton_pass_from(&thread->member);
+  baton_unlock();
+  baton_await_turn(thread, where);
+  baton_await_gone(where);
+  baton_begin_turn(thread);
 }
 
 void baton_look(struct thread *thread, enum baton_lead lead) {
@@ -492,17 +474,17 @@ enum baton_end baton_await(struct thread *thread, baton_question *is_ready, uint
   struct baton_member *member = &thread->member;
   thread_drain(thread);
   baton_clock(thread);
-  lock();
+  baton_lock();
   member->state = BATON_WAITS;
   member->until = until;
   member->is_ready = is_ready;
   member->ask_at = member->clock + LEAD_QUANTUM;
   member->end = BATON_WOKEN;
-  pass_from(member);
-  unlock();
-  await_turn(thread, NULL);
-  await_gone(NULL);
-  begin_turn(thread);
+  baton_pass_from(member);
+  baton_unlock();
+  baton_await_turn(thread, NULL);
+  baton_await_gone(NULL);
+  baton_begin_turn(thread);
   return member->end;
 }
 
@@ -512,16 +494,16 @@ enum baton_end baton_wait(struct thread *thread, uint64_t until) {
 
 /* By the holder: who is woken goes on no earlier than who woke it. */
 void baton_wake(struct baton_member *member, enum baton_end end) {
-  lock();
+  baton_lock();
   if (member->state == BATON_WAITS) {
     if (baton.holder != NULL && member->clock < baton.holder->clock)
       member->clock = baton.holder->clock;
     member->state = BATON_READY;
     member->end = end;
     member->word = 0;
-    look_soon();
+    baton_look_soon();
   }
-  unlock();
+  baton_unlock();
 }
 
 void baton_enter_kernel(struct thread *thread, bool may_block) {
@@ -539,10 +521,10 @@ void baton_step_outside(struct thread *thread) {
   thread_drain(thread);
   baton_clock(thread);
   member->asleep_since_ns = real_ns();
-  lock();
+  baton_lock();
   member->state = BATON_OUTSIDE;
-  pass_from(member);
-  unlock();
+  baton_pass_from(member);
+  baton_unlock();
 }
 
 /* Nothing else happened while it slept. */
@@ -555,35 +537,35 @@ static void charge_sleep(struct baton_member *member) {
 
 static void step_inside(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
-  lock();
+  baton_lock();
   come_forward(member);
-  unlock();
-  await_turn(thread, where);
-  await_gone(where);
-  begin_turn(thread);
+  baton_unlock();
+  baton_await_turn(thread, where);
+  baton_await_gone(where);
+  baton_begin_turn(thread);
 }
 
 bool baton_is_away(const struct thread *thread) { return thread->member.state == BATON_OUTSIDE; }
 
 /* Another process has taken the turn from it meanwhile. */
 static void loses_turn(struct baton_member *member) {
-  lock();
+  baton_lock();
   member->state = BATON_OUTSIDE;
-  pass_from(member);
-  unlock();
+  baton_pass_from(member);
+  baton_unlock();
 }
 
 void baton_leave_call(struct thread *thread) {
   struct baton_member *member = &thread->member;
   int inside = KERNEL_INSIDE;
-  if (__atomic_compare_exchange_n(&member->kernel, &inside, KERNEL_OUTSIDE, false,
-                                  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+  if (__atomic_compare_exchange_n(&member->kernel, &inside, KERNEL_OUTSIDE, false, __ATOMIC_SEQ_CST,
+                                  __ATOMIC_SEQ_CST)) {
     if (baton_tree_leaves_kernel())
       loses_turn(member);
   } else if (inside == KERNEL_TAKES_LONG) {
     /* Until it has been taken. */
-    lock();
-    unlock();
+    baton_lock();
+    baton_unlock();
     member->kernel = KERNEL_OUTSIDE;
   }
   if (baton_is_away(thread))
@@ -614,103 +596,4 @@ void baton_sent_signal(struct thread *thread, uint64_t kernel_id) {
       sleep_briefly(LOOK_NS_MIN);
     }
   }
-}
-
-static void append(struct baton_member *member) {
-  struct baton_member **at = &baton.first;
-  while (*at != NULL)
-    at = &(*at)->next;
-  *at = member;
-}
-
-void baton_join(struct thread *thread) {
-  struct baton_member *member = &thread->member;
-  member->thread = thread;
-  member->state = BATON_READY;
-  member->lead_quarters = 4;
-  baton_set_no_limits(thread);
-  lock();
-  bool is_first = baton.first == NULL;
-  append(member);
-  member->cleared_at_end = baton.cleared_at_end;
-  baton.cleared_at_end = 0;
-  if (is_first)
-    baton_tree_join(member);
-  if (is_first && baton_tree_has_turn())
-    give(member);
-  else if (is_first)
-    begin_idling(member->clock);
-  else if (baton.holder != NULL)
-    member->clock = baton.holder->clock;
-  look_soon();
-  unlock();
-  __atomic_add_fetch(&baton.joined, 1, __ATOMIC_SEQ_CST);
-  platform_wake(&baton.joined);
-  await_turn(thread, NULL);
-  await_gone(NULL);
-}
-
-void baton_makes_thread(uint64_t cleared_at_end) { baton.cleared_at_end = cleared_at_end; }
-
-void baton_await_join(void) {
-  int made = __atomic_add_fetch(&baton.made, 1, __ATOMIC_SEQ_CST), joined;
-  /* The first has not been made. */
-  while ((joined = __atomic_load_n(&baton.joined, __ATOMIC_ACQUIRE)) < made + 1)
-    platform_wait(&baton.joined, joined, SIGNAL_LOOK_MS, NULL);
-}
-
-void baton_await_process(struct thread *thread, int32_t child) {
-  if (!baton_tree_is())
-    return;
-  baton_tree_await_child(child);
-  baton_look_at_once(thread);
-}
-
-void baton_leave(struct thread *thread) {
-  struct baton_member *member = &thread->member;
-  lock();
-  for (struct baton_member **at = &baton.first; *at != NULL; at = &(*at)->next) {
-    if (*at == member) {
-      *at = member->next;
-      baton.worked_by_ended += member->counted + member->charged;
-      break;
-    }
-  }
-  /* Of a process that ends, the turn is given away when it is gone. */
-  bool is_last = baton_tree_is() && (baton.first == NULL || recording.control->has_exited);
-  if (member->has_baton && !is_last)
-    pass_from(member);
-  unlock();
-}
-
-void baton_continue_in_child(struct thread *thread) {
-  baton.lock = platform_mutex_create();
-  baton.first = baton.holder = &thread->member;
-  baton.joined = 1;
-  baton.made = 0;
-  baton.leaving = 0;
-  baton.lookout = NULL;
-  baton.worked_by_ended = 0;
-  thread->member.next = NULL;
-  thread->member.counted = thread->member.charged = 0;
-  thread->member.kernel = KERNEL_OUTSIDE;
-  thread->member.has_baton = 1;
-  baton_set_no_limits(thread);
-  baton_tree_continue_in_child(&thread->member);
-  if (!baton_tree_is())
-    return;
-  thread->member.has_baton = 0;
-  begin_idling(thread->member.clock);
-}
-
-void baton_await_turn_in_child(struct thread *thread) {
-  if (!baton_tree_is())
-    return;
-  await_turn(thread, NULL);
-  begin_turn(thread);
-}
-
-void baton_end_in_child(struct thread *thread) {
-  thread->member.thread = NULL;
-  baton_set_no_limits(thread);
 }

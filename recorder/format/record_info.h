@@ -16,10 +16,11 @@ struct info {
   const char *const *arguments; /* NULL-terminated */
   uint64_t page_size;
   int has_values;
-  const char *pm;          /* or NULL */
-  const char *roi;         /* or NULL */
-  uint64_t warm;           /* instructions recorded before it; UINT64_MAX: all */
-  /* Numbers of a child, from 1, and of its parent: 0 is the first process, -1 one without a record. */
+  const char *pm;  /* or NULL */
+  const char *roi; /* or NULL */
+  uint64_t warm;   /* instructions recorded before it; UINT64_MAX: all */
+  /* Numbers of a child, from 1, and of its parent: 0 is the first process, -1 one without a record.
+   */
   int32_t process, parent;
 };
 

@@ -35,9 +35,7 @@ void tree_lock(struct tree *tree, int32_t process) {
 
 void tree_unlock(struct tree *tree) { __atomic_store_n(&tree->lock, 0, __ATOMIC_RELEASE); }
 
-static void wake(void *word) {
-  raw_system_call(SYS_futex, (uintptr_t)word, FUTEX_WAKE, INT32_MAX);
-}
+static void wake(void *word) { raw_system_call(SYS_futex, (uintptr_t)word, FUTEX_WAKE, INT32_MAX); }
 
 static struct tree_place *place_of(struct tree *tree, int32_t process) {
   for (uint32_t i = 0; i < tree->used; i++) {

@@ -50,13 +50,13 @@ struct tree_waiter {
 };
 
 struct tree {
-  int32_t lock;     /* kernel id of the process that has it */
-  uint32_t joined;  /* processes that have had a place; a futex */
-  uint32_t count;   /* places in use */
-  uint32_t used;    /* and how far */
-  int32_t holder;   /* number of the place that has the turn, from 1; 0: all wait */
-  uint64_t clock;   /* of who gave the turn last */
-  uint64_t calls;   /* that have been made */
+  int32_t lock;    /* kernel id of the process that has it */
+  uint32_t joined; /* processes that have had a place; a futex */
+  uint32_t count;  /* places in use */
+  uint32_t used;   /* and how far */
+  int32_t holder;  /* number of the place that has the turn, from 1; 0: all wait */
+  uint64_t clock;  /* of who gave the turn last */
+  uint64_t calls;  /* that have been made */
   uint64_t arrivals;
   uint64_t idle_since_ns; /* by the real clock */
   /* The holder that a waiting thread has found in the kernel. */
@@ -72,7 +72,8 @@ void tree_unlock(struct tree *tree);
 /* A place for the process; NULL where there is none. */
 struct tree_place *tree_join(struct tree *tree, int32_t process, int32_t parent,
                              struct tree_times times);
-/* A signal is there for the process, which waits: until it has seen that, or probably has not to. */
+/* A signal is there for the process, which waits: until it has seen that, or probably has not to.
+ */
 void tree_await_look(struct tree *tree, int32_t process);
 /* The process is gone. */
 void tree_end(struct tree *tree, int32_t process);
