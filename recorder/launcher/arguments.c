@@ -22,7 +22,7 @@ static const char usage[] =
     "  --warm N          so many instructions before it, too, untimed; all: the whole program\n"
     "  --values          record what is written to persistent memory too (needs --pm)\n"
     "  --pm SELECTOR     what is persistent memory: heap, file:PATTERN or range:LO-HI\n"
-    "  --children        record child processes too: N.fencepost's child 123 in N.123.fencepost\n"
+    "  --children        record child processes too: N.fencepost's first child in N.1.fencepost\n"
     "  --list            print each record, and the program that it is of, on standard error\n"
     "  --seed N          what PROGRAM sees of chance: another seed, other random bytes (default: "
     "0)\n"

@@ -22,7 +22,7 @@ def record(recorder: Recorder, *arguments: str, options: tuple[str, ...] = ()) -
 
 
 def processes(run: Run) -> dict[str, int]:
-    """By the "NAME PID" lines that the program printed: the numbers of the children, in their order."""
+    """The numbers of the children, by the "NAME PID" lines that the program printed."""
     pairs = (line.split() for line in run.stdout.splitlines())
     ids = {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2}
     return {name: number for number, name in enumerate(sorted(ids, key=ids.__getitem__), 1)}
@@ -188,7 +188,7 @@ def start(recorder: Recorder) -> tuple[subprocess.Popen[str], int]:
 
 
 def test_interrupt_seals_all(recorder: Recorder) -> None:
-    launcher, child = start(recorder)
+    launcher, _ = start(recorder)
     os.killpg(launcher.pid, signal.SIGINT)
     assert launcher.wait(60) == -signal.SIGINT
     assert rf.Record(path_of(recorder, 1)).ended == "signal 2"
@@ -198,7 +198,7 @@ def test_interrupt_seals_all(recorder: Recorder) -> None:
 
 def test_signal_to_the_launcher_alone_ends_all(recorder: Recorder) -> None:
     """None of them is left until it is killed."""
-    launcher, child = start(recorder)
+    launcher, _ = start(recorder)
     launcher.send_signal(signal.SIGTERM)
     assert launcher.wait(300) == -signal.SIGTERM
     assert rf.Record(path_of(recorder, 1)).ended == "signal 15"
@@ -206,7 +206,7 @@ def test_signal_to_the_launcher_alone_ends_all(recorder: Recorder) -> None:
 
 
 def test_children_that_outlive_the_program_are_told_to_end(recorder: Recorder) -> None:
-    launcher, child = start(recorder)
+    launcher, _ = start(recorder)
     program = child_of(launcher)
     os.kill(program, signal.SIGTERM)
     wait_for_end(program)
@@ -225,7 +225,7 @@ def test_children_die_with_the_launcher(recorder: Recorder) -> None:
 
 
 def test_killed_launcher_leaves_readable_partial_records(recorder: Recorder) -> None:
-    launcher, child = start(recorder)
+    launcher, _ = start(recorder)
     os.killpg(launcher.pid, signal.SIGKILL)
     launcher.wait(60)
     assert records(recorder) == [
