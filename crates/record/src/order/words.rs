@@ -4,7 +4,7 @@
 //! What happens from then on is logged ([`Log`]), and what happens from an atomic update on, although only one thread
 //! may have touched the word: it may turn out to be a counter or a lock.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 
 use super::history::{Place, Version};
 use super::lines::{Lines, State};
@@ -37,6 +37,8 @@ pub(super) struct Shared {
 const ALONE_KEPT: usize = 64;
 /// Longer logs are looked through for what can be forgotten.
 const LOG_LENGTH: usize = 1 << 18;
+/// Those that are longer after that, for stores that nobody saw.
+const LOG_LENGTH_SEEN: usize = 1 << 22;
 
 /// Threads of which each has a bit of [`Shared::readers`].
 const READERS: usize = u64::BITS as usize;
@@ -157,25 +159,37 @@ impl Words {
         store.earlier = word.last;
         word.last = self.log.store(store);
         if self.log.len() > self.log_length_max {
-            self.forget(ALONE_KEPT);
+            self.forget(ALONE_KEPT, LOG_LENGTH_SEEN);
             self.log_length_max = LOG_LENGTH.max(2 * self.log.len());
         }
     }
 
     /// Forgets what threads have done to words that only they touch, but for these last changes, or up to twice as
-    /// many: what is left begins, like the whole, with an update of the value that the first one found.
+    /// many: what is left begins, like the whole, with an update of the value that the first one found. Of a log that
+    /// is longer than `length`, stores that nobody saw go, too.
     #[cold]
-    fn forget(&mut self, kept: usize) {
-        let mut of_words: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
-        for (at, access) in self.log.iter().enumerate() {
-            let word = word_of(access.address);
-            if !self.is_shared(word) {
-                of_words.entry(word).or_default().push(at);
+    fn forget(&mut self, kept: usize, length: usize) {
+        let numbers: Vec<Option<usize>> =
+            self.log.iter().map(|access| self.state(word_of(access.address)).shared()).collect();
+        let mut is_gone = vec![false; self.log.len()];
+        let mut alone = Vec::new();
+        let mut accesses = vec![0; self.shared.len()];
+        for number in numbers.iter().copied().flatten().filter(|&number| self.shared[number].alone.is_some()) {
+            accesses[number] += 1;
+            if accesses[number] == 2 * kept + 1 {
+                alone.push((number, Vec::new()));
             }
         }
-        let mut is_gone = vec![false; self.log.len()];
+        // Where those with more than are kept stand.
+        let mut places = vec![None; self.shared.len()];
+        alone.iter().enumerate().for_each(|(at, (number, _))| places[*number] = Some(at));
+        for (at, number) in numbers.iter().enumerate() {
+            if let Some(place) = number.and_then(|number| places[number]) {
+                alone[place].1.push(at);
+            }
+        }
         let found = |at: usize| self.log.found(at);
-        for of_word in of_words.into_values().filter(|of_word| of_word.len() > 2 * kept) {
+        for (_, of_word) in &alone {
             let from = of_word.len() - 2 * kept;
             let first = of_word.iter().find_map(|at| found(*at));
             let like_first = of_word[from..].iter().take(kept).position(|at| found(*at) == first);
@@ -183,13 +197,46 @@ impl Words {
                 is_gone[*at] = true;
             }
         }
+        let gone = is_gone.iter().filter(|gone| **gone).count();
+        if self.log.len() - gone > length {
+            self.find_unseen(&numbers, &mut is_gone);
+        }
         let new = self.log.forget(|at| is_gone[at]);
         self.shared.iter_mut().for_each(|shared| shared.last = new[shared.last as usize]);
     }
 
+    /// Of plain stores of one thread to a word, one behind the other, that no other thread read in between, the first
+    /// two and the last say all: what that word is, who stored to it, and what others saw.
+    fn find_unseen(&self, numbers: &[Option<usize>], is_gone: &mut [bool]) {
+        #[derive(Clone, Copy, Default)]
+        struct Stores {
+            thread: u32,
+            count: u32,
+            last: u32,
+        }
+        let mut of_words = vec![Stores::default(); self.shared.len()];
+        let awaited: FxHashSet<usize> =
+            self.log.reads_to_come().filter_map(|access| self.state(word_of(access.address)).shared()).collect();
+        for (at, (access, number)) in self.log.iter().zip(numbers).enumerate() {
+            let Some(number) = number.filter(|number| !is_gone[at] && !awaited.contains(number)) else { continue };
+            let stores = &mut of_words[number];
+            if access.kind != Kind::Store {
+                stores.count = 0;
+                continue;
+            }
+            if stores.count > 0 && stores.thread != access.thread {
+                stores.count = 0;
+            }
+            if stores.count > 2 {
+                is_gone[stores.last as usize] = true;
+            }
+            *stores = Stores { thread: access.thread, count: stores.count + 1, last: at as u32 };
+        }
+    }
+
     /// Nothing more comes: puts the log into the order of the one sequence.
     pub(super) fn finish(&mut self) {
-        self.forget(0);
+        self.forget(0, LOG_LENGTH_SEEN);
         self.log.sort();
     }
 
