@@ -238,3 +238,32 @@ pub(super) fn is_newer_than_run(look: &Look, run: &VecDeque<Round>, thread: usiz
     let last = run.iter().rev().find_map(|round| round.reads().rev().find(|other| other.word == look.word));
     last.is_some_and(|other| other.seen.number < look.seen.number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Loops;
+
+    #[test]
+    fn loops_around_one_learn_the_ways_that_only_they_do_not_know() {
+        let mut loops = Loops::default();
+        loops.enter();
+        loops.enter();
+        // The inner one looks first, and then the outer one, too.
+        loops[1].taking.change_locked(7, 5, 0, 100);
+        loops.find_who_looks();
+        assert_eq!((loops[0].latest_look, loops[1].latest_look), (None, Some(100)));
+        loops.go_on((1, 0), 2, 110);
+        loops[0].taking.change_locked(7, 6, 0, 120);
+        loops.find_who_looks();
+        loops.go_on((1, 0), 2, 130);
+        let mut knows = |at: usize, next: u32| loops[at].taking.go_on((1, 0), next, 200);
+        assert!(knows(0, 2) && knows(1, 2) && !knows(0, 3));
+        // One that is entered later knows nothing, and those around it do.
+        loops.enter();
+        assert_eq!(loops[2].latest_look, Some(120));
+        loops[2].taking.change_locked(7, 7, 0, 210);
+        loops.find_who_looks();
+        loops.go_on((1, 0), 2, 220);
+        assert!(loops[2].taking.go_on((1, 0), 2, 230));
+    }
+}
