@@ -47,7 +47,7 @@ struct Counter {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taking {
     counters: Vec<Counter>,
-    /// The first word that it changes under a lock soon behind the begin of a round, and the thread's instructions then.
+    /// The first word that it changes under a lock soon behind the begin of a round, and the instructions then.
     locked: Option<(u64, u64)>,
     /// The step of the first take.
     from: Option<u64>,

@@ -138,8 +138,8 @@ impl Log {
         self.threads.iter().flat_map(|state| &state.reads).map(|(access, ..)| access)
     }
 
-    /// Forgets the accesses with these numbers from 0. Gives the new number from 1 of each old one; if it is gone, of the
-    /// store to the word before it, or 0.
+    /// Forgets the accesses with these numbers from 0. Gives the new number from 1 of each old one; if it is gone, of
+    /// the store to the word before it, or 0.
     pub(super) fn forget(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<u32> {
         let updates = std::mem::take(&mut self.updates);
         let mut new = vec![0; self.all.len() + 1];

@@ -90,8 +90,8 @@ impl Loops {
         }
     }
 
-    /// Behind a look the thread goes on with a block. A loop around one that has seen that before has seen it too, if it
-    /// has looked for as long: the ways of an interpreter's many loops are more than a cache holds.
+    /// Behind a look the thread goes on with a block. A loop around one that has seen that before has seen it too, if
+    /// it has looked for as long: the ways of an interpreter's many loops are more than a cache holds.
     pub(super) fn go_on(&mut self, place: Place, next: u32, instructions: u64) {
         let mut known = None;
         for of in self.iter_mut().rev() {
