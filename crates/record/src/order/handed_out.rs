@@ -47,8 +47,8 @@ struct Counter {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taking {
     counters: Vec<Counter>,
-    /// The first word that it changes under a lock soon behind the begin of a round.
-    locked: Option<u64>,
+    /// The first word that it changes under a lock soon behind the begin of a round, and the instructions then.
+    locked: Option<(u64, u64)>,
     /// The step of the first take.
     from: Option<u64>,
     /// How the thread went on behind looks at shared words: a look's block and slot, and the block that came next.
@@ -77,23 +77,25 @@ impl Taking {
     }
 
     /// A word is changed under a lock, so many instructions behind the begin of a round.
-    pub(super) fn change_locked(&mut self, word: u64, step: u64, instructions: u64) {
-        if instructions <= SOON {
+    pub(super) fn change_locked(&mut self, word: u64, step: u64, behind_begin: u64, instructions: u64) {
+        if behind_begin <= SOON {
             self.from.get_or_insert(step);
-            self.locked.get_or_insert(word);
+            self.locked.get_or_insert((word, instructions));
         }
     }
 
-    /// Whether it matters how the thread goes on.
-    pub(super) fn looks(&self) -> bool {
-        self.locked.is_some()
+    /// From which of the thread's instructions on it matters how it goes on.
+    pub(super) fn looks_since(&self) -> Option<u64> {
+        self.locked.map(|(_, since)| since)
     }
 
-    /// Behind a look the thread goes on with a block.
-    pub(super) fn go_on(&mut self, place: Place, next: u32, instructions: u64) {
-        if self.looks() && self.ways.insert((place, next)) {
+    /// Behind a look the thread goes on with a block: whether it has done so before.
+    pub(super) fn go_on(&mut self, place: Place, next: u32, instructions: u64) -> bool {
+        let is_new = self.ways.insert((place, next));
+        if is_new {
             self.last_new = instructions;
         }
+        !is_new
     }
 }
 
@@ -135,7 +137,7 @@ impl HandedOut {
                 add(counter.word, counter.before, Found { least: left, greatest: left });
             }
         }
-        if let Some(word) = taking.locked.filter(|_| instructions - taking.last_new <= SOON) {
+        if let Some((word, _)) = taking.locked.filter(|_| instructions - taking.last_new <= SOON) {
             add(word, Found::NONE, Found::NONE);
         }
     }
@@ -201,7 +203,7 @@ mod tests {
             let mut loops = HandedOut::default();
             for thread in 0..2 {
                 let mut taking = Taking::default();
-                taking.change_locked(WORD, 5, begin);
+                taking.change_locked(WORD, 5, begin, 5);
                 taking.go_on((1, 0), 2, 10);
                 taking.go_on((1, 0), last, 1000);
                 loops.leave(HEAD, &taking, thread, 50, 1000 + behind);

@@ -133,21 +133,38 @@ impl Log {
         self.update(&self.all[at]).map(|(old, _)| old)
     }
 
-    /// Forgets the accesses with these numbers from 0. Gives the new number from 1 of each old one, 0 if it is gone.
+    /// Reads that are not in the log yet.
+    pub(super) fn reads_to_come(&self) -> impl Iterator<Item = &Logged> {
+        self.threads.iter().flat_map(|state| &state.reads).map(|(access, ..)| access)
+    }
+
+    /// Forgets the accesses with these numbers from 0. Gives the new number from 1 of each old one; if it is gone, of
+    /// the store to the word before it, or 0.
     pub(super) fn forget(&mut self, is_gone: impl Fn(usize) -> bool) -> Vec<u32> {
-        let (all, updates) = (std::mem::take(&mut self.all), std::mem::take(&mut self.updates));
-        let mut new = vec![0; all.len() + 1];
-        for (at, mut access) in all.into_iter().enumerate().filter(|(at, _)| !is_gone(*at)) {
+        let updates = std::mem::take(&mut self.updates);
+        let mut new = vec![0; self.all.len() + 1];
+        let mut kept = 0;
+        for at in 0..self.all.len() {
+            let mut access = self.all[at];
+            access.earlier = new[access.earlier as usize];
+            if is_gone(at) {
+                new[at + 1] = access.earlier;
+                continue;
+            }
             if let Some(update) = access.update.checked_sub(1) {
                 self.updates(&mut access, updates[update as usize]);
             }
-            access.earlier = new[access.earlier as usize];
-            self.all.push(access);
-            new[at + 1] = self.all.len() as u32;
+            self.all[kept] = access;
+            kept += 1;
+            new[at + 1] = kept as u32;
         }
+        self.all.truncate(kept);
         for state in &mut self.threads {
-            state.open.iter_mut().for_each(|open| *open = new[*open as usize + 1].wrapping_sub(1));
-            state.open.retain(|open| *open != u32::MAX);
+            state.open.retain_mut(|open| {
+                let is_kept = !is_gone(*open as usize);
+                *open = new[*open as usize + 1].wrapping_sub(1);
+                is_kept
+            });
         }
         new
     }

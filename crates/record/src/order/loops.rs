@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::flow::Flow;
 use super::handed_out::Taking;
-use super::history::{FirstLook, History, Look, Mark, Memory, Summary, Token};
+use super::history::{FirstLook, History, Look, Mark, Memory, Place, Summary, Token};
 use super::outlines::Outlines;
 use super::polling::Polled;
 
@@ -53,6 +53,8 @@ pub(super) struct Loop {
     /// Whether a wait has ended in the round: it got on.
     pub has_waited: bool,
     pub taking: Taking,
+    /// The latest of the moments from which on it matters to this loop, and to those around it, how the thread goes on.
+    pub latest_look: Option<u64>,
     /// Instructions of the thread's quiet rounds when the round began.
     pub quiet: u64,
 }
@@ -71,10 +73,36 @@ impl Loops {
             self.all.push(Loop::default());
         }
         self.count += 1;
+        let latest_look = self.count.checked_sub(2).and_then(|around| self.all[around].latest_look);
         let of = &mut self.all[self.count - 1];
         of.forget_run();
         of.taking.clear();
+        of.latest_look = latest_look;
         of
+    }
+
+    /// To some loops it may matter from now on how the thread goes on.
+    pub(super) fn find_who_looks(&mut self) {
+        let mut latest = None;
+        for of in self.iter_mut() {
+            latest = latest.max(of.taking.looks_since());
+            of.latest_look = latest;
+        }
+    }
+
+    /// Behind a look the thread goes on with a block. A loop around one that has seen that before has seen it too, if
+    /// it has looked for as long: the ways of an interpreter's many loops are more than a cache holds.
+    pub(super) fn go_on(&mut self, place: Place, next: u32, instructions: u64) {
+        let mut known = None;
+        for of in self.iter_mut().rev() {
+            if of.latest_look <= known {
+                break;
+            }
+            let since = of.taking.looks_since();
+            if since > known && of.taking.go_on(place, next, instructions) {
+                known = since;
+            }
+        }
     }
 
     pub(super) fn leave(&mut self) {
@@ -209,4 +237,33 @@ pub(super) fn is_newer_than_run(look: &Look, run: &VecDeque<Round>, thread: usiz
     }
     let last = run.iter().rev().find_map(|round| round.reads().rev().find(|other| other.word == look.word));
     last.is_some_and(|other| other.seen.number < look.seen.number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Loops;
+
+    #[test]
+    fn loops_around_one_learn_the_ways_that_only_they_do_not_know() {
+        let mut loops = Loops::default();
+        loops.enter();
+        loops.enter();
+        // The inner one looks first, and then the outer one, too.
+        loops[1].taking.change_locked(7, 5, 0, 100);
+        loops.find_who_looks();
+        assert_eq!((loops[0].latest_look, loops[1].latest_look), (None, Some(100)));
+        loops.go_on((1, 0), 2, 110);
+        loops[0].taking.change_locked(7, 6, 0, 120);
+        loops.find_who_looks();
+        loops.go_on((1, 0), 2, 130);
+        let mut knows = |at: usize, next: u32| loops[at].taking.go_on((1, 0), next, 200);
+        assert!(knows(0, 2) && knows(1, 2) && !knows(0, 3));
+        // One that is entered later knows nothing, and those around it do.
+        loops.enter();
+        assert_eq!(loops[2].latest_look, Some(120));
+        loops[2].taking.change_locked(7, 7, 0, 210);
+        loops.find_who_looks();
+        loops.go_on((1, 0), 2, 220);
+        assert!(loops[2].taking.go_on((1, 0), 2, 230));
+    }
 }

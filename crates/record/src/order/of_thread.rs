@@ -67,14 +67,15 @@ impl OfThread {
         }
         if counts.locks > 0 {
             let since = |of: &Loop| (instructions - of.begun.counts.instructions).saturating_sub(quiet - of.quiet);
-            self.loops.iter_mut().for_each(|of| of.taking.change_locked(word, step, since(of)));
+            self.loops.iter_mut().for_each(|of| of.taking.change_locked(word, step, since(of), instructions));
+            self.loops.find_who_looks();
         }
     }
 
     /// It looks at a shared word: loops may come to an end behind that.
     #[inline]
     pub(super) fn look(&mut self, place: Place) {
-        if self.loops.iter().any(|of| of.taking.looks()) {
+        if self.loops.last().is_some_and(|of| of.latest_look.is_some()) {
             self.looks.push(place);
         }
     }
@@ -84,7 +85,7 @@ impl OfThread {
     pub(super) fn go_on(&mut self, block: u32) {
         let instructions = self.history.counts().instructions;
         for place in self.looks.drain(..) {
-            self.loops.iter_mut().for_each(|of| of.taking.go_on(place, block, instructions));
+            self.loops.go_on(place, block, instructions);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! What happens from then on is logged ([`Log`]), and what happens from an atomic update on, although only one thread
 //! may have touched the word: it may turn out to be a counter or a lock.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::history::{Place, Version};
 use super::lines::{Lines, State};
@@ -37,6 +37,10 @@ pub(super) struct Shared {
 const ALONE_KEPT: usize = 64;
 /// Longer logs are looked through for what can be forgotten.
 const LOG_LENGTH: usize = 1 << 18;
+/// Words for which a log may be longer by an access.
+const WORDS_PER_ACCESS: usize = 8;
+/// Those that are longer after that, for stores that nobody saw.
+const LOG_LENGTH_SEEN: usize = 1 << 22;
 
 /// Threads of which each has a bit of [`Shared::readers`].
 const READERS: usize = u64::BITS as usize;
@@ -157,25 +161,33 @@ impl Words {
         store.earlier = word.last;
         word.last = self.log.store(store);
         if self.log.len() > self.log_length_max {
-            self.forget(ALONE_KEPT);
-            self.log_length_max = LOG_LENGTH.max(2 * self.log.len());
+            self.forget(ALONE_KEPT, LOG_LENGTH_SEEN);
+            // What is looked through are words, too.
+            self.log_length_max = LOG_LENGTH.max(2 * self.log.len()).max(self.shared.len() / WORDS_PER_ACCESS);
         }
     }
 
     /// Forgets what threads have done to words that only they touch, but for these last changes, or up to twice as
-    /// many: what is left begins, like the whole, with an update of the value that the first one found.
+    /// many: what is left begins, like the whole, with an update of the value that the first one found. Of a log that
+    /// is longer than `length`, stores that nobody saw go, too.
     #[cold]
-    fn forget(&mut self, kept: usize) {
-        let mut of_words: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
-        for (at, access) in self.log.iter().enumerate() {
-            let word = word_of(access.address);
-            if !self.is_shared(word) {
-                of_words.entry(word).or_default().push(at);
+    fn forget(&mut self, kept: usize, length: usize) {
+        // A word that is logged is shared, or updated.
+        let number_of =
+            |access: &Logged| self.state(word_of(access.address)).shared().expect("a logged word has a number") as u32;
+        let numbers: Vec<u32> = self.log.iter().map(number_of).collect();
+        let mut is_gone = vec![false; self.log.len()];
+        let mut accesses = vec![0u32; self.shared.len()];
+        numbers.iter().for_each(|number| accesses[*number as usize] += 1);
+        // Those of words that have more than are kept.
+        let mut alone: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+        for (at, &number) in numbers.iter().enumerate() {
+            if accesses[number as usize] as usize > 2 * kept && self.shared[number as usize].alone.is_some() {
+                alone.entry(number).or_default().push(at);
             }
         }
-        let mut is_gone = vec![false; self.log.len()];
         let found = |at: usize| self.log.found(at);
-        for of_word in of_words.into_values().filter(|of_word| of_word.len() > 2 * kept) {
+        for of_word in alone.values() {
             let from = of_word.len() - 2 * kept;
             let first = of_word.iter().find_map(|at| found(*at));
             let like_first = of_word[from..].iter().take(kept).position(|at| found(*at) == first);
@@ -183,13 +195,49 @@ impl Words {
                 is_gone[*at] = true;
             }
         }
+        let gone = is_gone.iter().filter(|gone| **gone).count();
+        if self.log.len() - gone > length {
+            self.find_unseen(&numbers, &mut is_gone);
+        }
         let new = self.log.forget(|at| is_gone[at]);
         self.shared.iter_mut().for_each(|shared| shared.last = new[shared.last as usize]);
     }
 
+    /// Of plain stores of one thread to a word, one behind the other, that no other thread read in between, the first
+    /// two and the last say all: what that word is, who stored to it, and what others saw.
+    fn find_unseen(&self, numbers: &[u32], is_gone: &mut [bool]) {
+        #[derive(Clone, Copy, Default)]
+        struct Stores {
+            thread: u32,
+            count: u32,
+            last: u32,
+        }
+        let mut of_words = vec![Stores::default(); self.shared.len()];
+        let awaited: FxHashSet<usize> =
+            self.log.reads_to_come().filter_map(|access| self.state(word_of(access.address)).shared()).collect();
+        for (at, (access, number)) in self.log.iter().zip(numbers).enumerate() {
+            let number = *number as usize;
+            if is_gone[at] || awaited.contains(&number) {
+                continue;
+            }
+            let stores = &mut of_words[number];
+            if access.kind != Kind::Store {
+                stores.count = 0;
+                continue;
+            }
+            if stores.count > 0 && stores.thread != access.thread {
+                stores.count = 0;
+            }
+            if stores.count > 2 {
+                is_gone[stores.last as usize] = true;
+            }
+            *stores = Stores { thread: access.thread, count: stores.count + 1, last: at as u32 };
+        }
+    }
+
     /// Nothing more comes: puts the log into the order of the one sequence.
     pub(super) fn finish(&mut self) {
-        self.forget(0);
+        self.forget(0, LOG_LENGTH_SEEN);
         self.log.sort();
     }
 
@@ -234,5 +282,90 @@ impl Words {
         let Some(shared) = self.state(word).shared() else { return Version::default() };
         let Shared { version, last, .. } = self.shared[shared];
         if version.number < since { version } else { self.log.last_before(last, self.number(thread, step)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALONE_KEPT, Kind, Words};
+    use crate::event::Clock;
+
+    const WORD: u64 = 0x1000;
+    const PLACE: (u32, u16) = (1, 0);
+
+    /// Two threads and a word that both have stored to; each access is a turn, and a step.
+    struct Turns {
+        words: Words,
+        number: usize,
+        step: u64,
+    }
+
+    impl Turns {
+        fn new() -> Self {
+            let mut words = Words::new(2);
+            words.store(0, 0, WORD);
+            let number = words.share(1, WORD, None);
+            words.meet(1, number);
+            Self { words, number, step: 0 }
+        }
+
+        fn turn(&mut self, thread: usize) -> u64 {
+            self.step += 1;
+            self.words.tick(thread, self.step, Clock(self.step), true);
+            self.step
+        }
+
+        fn store(&mut self, thread: usize) {
+            let step = self.turn(thread);
+            let mut store = self.words.logged(thread, step, PLACE, Kind::Store);
+            store.address = WORD * super::WORD_BYTES;
+            self.words.change(self.number, store);
+        }
+
+        fn read(&mut self, thread: usize, is_over: bool) {
+            let step = self.turn(thread);
+            assert!(self.words.is_news(thread, self.number));
+            let mut read = self.words.logged(thread, step, PLACE, Kind::Read);
+            read.address = WORD * super::WORD_BYTES;
+            let seen = self.words.word(self.number).version;
+            self.words.log.read(read, seen, 0);
+            if is_over {
+                self.words.log.go_on(thread, step + 1, 2);
+            }
+        }
+
+        /// The steps of what is left.
+        fn left(&mut self) -> Vec<u64> {
+            self.words.forget(ALONE_KEPT, 0);
+            self.words.log.iter().map(|access| access.step).collect()
+        }
+    }
+
+    #[test]
+    fn of_stores_that_nobody_saw_the_first_two_and_the_last_are_left() {
+        let mut turns = Turns::new();
+        (0..5).for_each(|_| turns.store(0));
+        turns.read(1, true);
+        (0..6).for_each(|_| turns.store(0));
+        assert_eq!(turns.left(), [0, 1, 5, 6, 7, 8, 12], "with the one before it was shared");
+        let Turns { words, .. } = &turns;
+        let seen = |step| words.seen(0, step, WORD, 0).step;
+        assert_eq!((seen(13), seen(12), seen(8), seen(1)), (12, 8, 7, 0));
+    }
+
+    #[test]
+    fn a_store_of_another_thread_is_seen_between_others() {
+        let mut turns = Turns::new();
+        (0..6).for_each(|at| turns.store(at % 2));
+        assert_eq!(turns.left(), [0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn what_a_read_saw_whose_outcome_is_to_come_is_left() {
+        let mut turns = Turns::new();
+        (0..5).for_each(|_| turns.store(0));
+        turns.read(1, false);
+        turns.store(0);
+        assert_eq!(turns.left(), [0, 1, 2, 3, 4, 5, 7]);
     }
 }
