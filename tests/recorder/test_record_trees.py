@@ -18,6 +18,7 @@ RECORDINGS = 5
 def recorded(recorder: Recorder, *arguments: str) -> tuple[str, dict[str, bytes]]:
     """What the program wrote, and its records by name."""
     program = recorder.compile("trees", "-O1", "-pthread")
+    (recorder.folder / "socket").unlink(missing_ok=True)
     run = recorder.record(program, *arguments, options=("--children",))
     assert run.returncode == 0, run.stderr
     paths = list(recorder.folder.glob("record*.fencepost"))
