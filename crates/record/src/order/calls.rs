@@ -1,5 +1,5 @@
-//! System calls that a waiting thread may make (it yields, sleeps, or looks at a clock), and calls that it returned from
-//! without a reason.
+//! System calls that a waiting thread may make (it yields, sleeps, or looks at a clock), and calls that a thread
+//! returned from without a reason.
 
 use crate::event::{Event, FutexOutcome};
 use crate::info::ISA_AARCH64;

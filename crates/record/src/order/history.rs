@@ -426,7 +426,7 @@ impl History {
         Some(FirstLook { word, from: from?, places, changed })
     }
 
-    /// The store to a word that came last, up to a step: its step, that one or one before it, its place and its address.
+    /// The store to a word that came last, up to a step: its step, its place and its address.
     /// If it is not found, it came before the step that is given instead, and has no place.
     pub(super) fn last_store(&self, memory: Memory<'_>, word: u64, to: u64) -> Option<(u64, Place, u64)> {
         let kept = self.counts.passed.min(KEPT);
