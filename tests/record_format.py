@@ -72,6 +72,9 @@ EVENTS = {
     42: ("supply", "c object:v"),
     43: ("consume", "c object:v supply:v"),
     44: ("handed_out", "begin:v"),
+    45: ("store_seen", "clock:v"),
+    46: ("loads", "count:v store:v"),
+    47: ("dropped_edges", "count:v"),
 }
 EVENT_NAMES = {name for name, _ in EVENTS.values()}
 

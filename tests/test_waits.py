@@ -143,6 +143,8 @@ GOOD = Measured(
     forced_waits=0,
     is_reliable=True,
     polling_share=0.0,
+    early_load_share=0.0,
+    dropped_edges=0,
 )
 
 

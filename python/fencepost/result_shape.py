@@ -204,6 +204,8 @@ RUN = named(
             "warnings": TEXTS,
             "forced_waits": COUNT,
             "polling_share": MEASURED,
+            "early_load_share": MEASURED,
+            "dropped_edges": COUNT,
             "assigned_share": MEASURED,
             "placement": list_of(
                 members(

@@ -11,8 +11,10 @@
 #include "recording.h"
 #include "region_of_interest.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -47,13 +49,14 @@ struct socket_end {
   uint8_t own[ADDRESS_BYTES], peer[ADDRESS_BYTES];
 };
 
-#define SOCKETS_MAX 64u
+#define SOCKETS_MAX 1024u
 
 static struct socket_end unmatched[SOCKETS_MAX];
 static uint32_t socket_count;
 
-/* Signals that were sent and not taken yet, the oldest forgotten first. */
+/* Signals that were sent and not taken yet: of those that do not queue, the last. */
 #define SIGNALS_MAX 64u
+#define SIGNAL_QUEUED_MIN 32u
 
 static struct sent_signal {
   uint64_t to; /* a kernel thread id, or 0 for any */
@@ -97,15 +100,31 @@ static uint64_t eventfd_number(int descriptor) {
   return number + 1;
 }
 
+/* In the key of a socket with messages: each counts as one byte, however much of it is read. */
+#define MESSAGES (1ull << 63)
+
+static bool has_messages(int descriptor) {
+  int type;
+  uint32_t bytes = sizeof(type);
+  return raw_system_call_of_5(SYS_getsockopt, (uintptr_t)descriptor, SOL_SOCKET, SO_TYPE,
+                              (uintptr_t)&type, (uintptr_t)&bytes) == 0 &&
+         type != SOCK_STREAM;
+}
+
+static uint64_t inode_key(const struct stat *status) {
+  return (uint64_t)status->st_dev << 48 ^ (uint64_t)status->st_ino << 1;
+}
+
 /* What tells the descriptor's channel from others; 0 where it has none. */
 static uint64_t key_of(int descriptor) {
   struct stat status;
   if (raw_system_call(SYS_fstat, (uintptr_t)descriptor, (uintptr_t)&status, 0) != 0)
     return 0;
   switch (status.st_mode & S_IFMT) {
-  case S_IFIFO:
   case S_IFSOCK:
-    return (uint64_t)status.st_dev << 48 ^ (uint64_t)status.st_ino << 1;
+    return (has_messages(descriptor) ? MESSAGES : 0) | inode_key(&status);
+  case S_IFIFO:
+    return inode_key(&status);
   case 0: {
     uint64_t number = eventfd_number(descriptor);
     return number == 0 ? 0 : number << 1 | 1;
@@ -129,8 +148,8 @@ static struct supply *supply_at(struct channel *channel, uint32_t at) {
   return &channel->supply[(channel->first + at) % SUPPLIES_MAX];
 }
 
-static void send(struct thread *thread, uint8_t type, const struct channel *channel,
-                 uint64_t clock) {
+static void send_event(struct thread *thread, uint8_t type, const struct channel *channel,
+                       uint64_t clock) {
   struct fields fields;
   fields_begin(&fields);
   fields_number(&fields, channel->number);
@@ -148,10 +167,25 @@ static void supply(struct thread *thread, uint64_t key, uint64_t bytes) {
     channel->count--;
   channel->supplied += bytes;
   *supply_at(channel, channel->count++) = (struct supply){channel->supplied, clock};
-  send(thread, EVENT_SUPPLY, channel, clock);
+  send_event(thread, EVENT_SUPPLY, channel, clock);
 }
 
 /* The last byte decides: what came before it had been supplied then. */
+static void look(struct thread *thread, uint64_t key, uint64_t bytes) {
+  struct channel *channel = channel_of(key);
+  uint64_t clock = 0;
+  for (uint32_t i = 0; i < channel->count; i++) {
+    const struct supply *next = supply_at(channel, i);
+    clock = next->clock;
+    if (next->end >= channel->consumed + bytes)
+      break;
+  }
+  clock = region_of_interest_clock(clock);
+  if (clock != 0)
+    send_event(thread, EVENT_CONSUME, channel, clock);
+}
+
+/* Likewise, and they are gone. */
 static void consume(struct thread *thread, uint64_t key, uint64_t bytes) {
   struct channel *channel = channel_of(key);
   uint64_t clock = 0;
@@ -169,12 +203,14 @@ static void consume(struct thread *thread, uint64_t key, uint64_t bytes) {
   }
   clock = region_of_interest_clock(clock);
   if (clock != 0)
-    send(thread, EVENT_CONSUME, channel, clock);
+    send_event(thread, EVENT_CONSUME, channel, clock);
 }
 
 /* Reading an eventfd takes all of its count, or one of it; each adding is a supply of one byte. */
 static uint64_t amount(uint64_t key, int64_t result, const struct channel *channel) {
   bool is_eventfd = (key & 1) != 0;
+  if ((key & MESSAGES) != 0)
+    return 1;
   if (!is_eventfd || channel == NULL)
     return is_eventfd ? 1 : (uint64_t)result;
   return channel->supplied - channel->consumed;
@@ -223,10 +259,31 @@ static void match(int descriptor) {
 
 static struct channel *channel_of_signals(void) { return channel_of(UINT64_MAX); }
 
+/* One that a signal of this number joins: the kernel keeps one of each that does not queue. */
+static struct sent_signal *pending_signal(uint64_t to, uint32_t number) {
+  for (uint32_t i = 0; i < SIGNALS_MAX && number < SIGNAL_QUEUED_MIN; i++)
+    if (sent[i].number == number && sent[i].to == to)
+      return &sent[i];
+  return NULL;
+}
+
+/* Who takes a signal that is forgotten comes behind nothing. */
+static void send_dropped_edge(struct thread *thread) {
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, 1);
+  fields_send(&fields, thread, EVENT_DROPPED_EDGES);
+}
+
 static void supply_signal(struct thread *thread, uint64_t to, uint32_t number) {
   uint64_t clock = clock_advance();
-  sent[sent_count++ % SIGNALS_MAX] = (struct sent_signal){to, clock, number, thread->id};
-  send(thread, EVENT_SUPPLY, channel_of_signals(), clock);
+  struct sent_signal *signal = pending_signal(to, number);
+  if (signal == NULL)
+    signal = &sent[sent_count++ % SIGNALS_MAX];
+  if (signal->number != 0 && signal->number != number)
+    send_dropped_edge(thread);
+  *signal = (struct sent_signal){to, clock, number, thread->id};
+  send_event(thread, EVENT_SUPPLY, channel_of_signals(), clock);
 }
 
 void supplies_signal(struct thread *thread, uint32_t number) {
@@ -237,7 +294,7 @@ void supplies_signal(struct thread *thread, uint32_t number) {
       continue;
     uint64_t clock = region_of_interest_clock(signal->clock);
     if (signal->from != thread->id && clock != 0)
-      send(thread, EVENT_CONSUME, channel_of_signals(), clock);
+      send_event(thread, EVENT_CONSUME, channel_of_signals(), clock);
     signal->number = 0;
     return;
   }
@@ -259,6 +316,13 @@ static uint64_t key_of_queue(const struct system_call *call) {
              : 0;
 }
 
+static bool is_peek(const struct system_call *call) {
+  uint64_t flags = call->x86_64 == SYS_recvfrom  ? call->argument[3]
+                   : call->x86_64 == SYS_recvmsg ? call->argument[2]
+                                                 : 0;
+  return (flags & MSG_PEEK) != 0;
+}
+
 void supplies_consumed(struct thread *thread, const struct system_call *call, int64_t result) {
   uint64_t key;
   switch (call->x86_64) {
@@ -266,9 +330,10 @@ void supplies_consumed(struct thread *thread, const struct system_call *call, in
   case SYS_readv:
   case SYS_recvfrom:
   case SYS_recvmsg:
+  case SYS_splice:
     key = key_of_transfer(thread, call, result);
     if (key != 0)
-      consume(thread, key, amount(key, result, channel_of(key)));
+      (is_peek(call) ? look : consume)(thread, key, amount(key, result, channel_of(key)));
     break;
   case SYS_msgrcv:
   case SYS_mq_timedreceive:
@@ -285,7 +350,7 @@ void supplies_consumed(struct thread *thread, const struct system_call *call, in
       pair(call);
     break;
   case SYS_connect:
-    if (result == 0)
+    if (result == 0 || result == -EINPROGRESS)
       match((int)call->argument[0]);
     break;
   case SYS_accept:
@@ -296,6 +361,14 @@ void supplies_consumed(struct thread *thread, const struct system_call *call, in
   default:
     break;
   }
+}
+
+/* What the kernel moves from one descriptor to another. */
+static void supply_moved(struct thread *thread, const struct system_call *call, int64_t result) {
+  unsigned to = call->x86_64 == SYS_splice ? 2 : call->x86_64 == SYS_tee ? 1 : 0;
+  uint64_t key = result > 0 && thread->call_depth == 0 ? key_of((int)call->argument[to]) : 0;
+  if (key != 0)
+    supply(thread, key, amount(key, result, NULL));
 }
 
 void supplies_made(struct thread *thread, const struct system_call *call, int64_t result) {
@@ -309,6 +382,11 @@ void supplies_made(struct thread *thread, const struct system_call *call, int64_
     key = key_of_transfer(thread, call, result);
     if (key != 0)
       supply(thread, key, amount(key, result, NULL));
+    break;
+  case SYS_splice:
+  case SYS_tee:
+  case SYS_sendfile:
+    supply_moved(thread, call, result);
     break;
   case SYS_msgsnd:
   case SYS_mq_timedsend:

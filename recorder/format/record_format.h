@@ -94,6 +94,7 @@ enum event_type {
   EVENT_TURN = 41,
   EVENT_SUPPLY = 42,
   EVENT_CONSUME = 43,
+  EVENT_DROPPED_EDGES = 47,
 };
 
 enum map_kind {

@@ -19,7 +19,7 @@ from .judge import faults
 from .measure import Bench, Measured
 from .processors import Processors
 
-COLUMNS = "{:45} {:>6} {:>13} {:>9} {:>9} {:>9} {:>7} {:>8}"
+COLUMNS = "{:45} {:>6} {:>13} {:>9} {:>9} {:>9} {:>7} {:>8} {:>7} {:>7}"
 
 
 def main() -> int:
@@ -45,6 +45,8 @@ def main() -> int:
         "of ref.",
         "forced",
         "polling",
+        "early",
+        "dropped",
     )
     print(COLUMNS.format(*headings))
     with tempfile.TemporaryDirectory() as temporary:
@@ -72,6 +74,7 @@ def _print_row(case: Case, on: Processors, one: Measured, reference: Measured | 
     if reference is not None:
         instructions = f"{one.instructions / reference.instructions:.3f}"
         time = f"{one.simulated_ns / reference.simulated_ns:.3f}"
+    early = "–" if one.early_load_share is None else f"{one.early_load_share:.2%}"
     polling = "–" if one.polling_share is None else f"{one.polling_share:.2%}"
     print(
         COLUMNS.format(
@@ -83,6 +86,8 @@ def _print_row(case: Case, on: Processors, one: Measured, reference: Measured | 
             time,
             one.forced_waits,
             polling,
+            early,
+            one.dropped_edges,
         ),
         flush=True,
     )

@@ -36,6 +36,8 @@ class Measured:
     forced_waits: int
     is_reliable: bool | None  # None: the run does not say
     polling_share: float | None
+    early_load_share: float | None
+    dropped_edges: int
 
     @property
     def time(self) -> float | None:
@@ -138,6 +140,8 @@ def measured(run: dict[str, Any]) -> Measured:
         forced_waits=run["statistics"]["host0"]["threads"]["forced_waits"],
         is_reliable=run.get("reliable"),
         polling_share=run.get("polling_share"),
+        early_load_share=run["early_load_share"],
+        dropped_edges=run["dropped_edges"],
     )
 
 

@@ -262,6 +262,20 @@ pub enum Event {
     HandedOut {
         begin: bool,
     },
+    /// The block that follows makes a store that loads name by this place; nothing waits for it.
+    StoreSeen {
+        clock: Clock,
+    },
+    /// So many loads of words that are updated atomically: the one in the block that follows, which saw the store at
+    /// this place; or some that cannot come before what they saw. The reader puts both into frames.
+    Loads {
+        count: u64,
+        store: Option<Clock>,
+    },
+    /// What follows should come behind so many stores or calls of other threads that the record does not name.
+    DroppedEdges {
+        count: u64,
+    },
     /// A thread's turn begins; its estimated clock, in instructions.
     Turn {
         clock: Clock,
@@ -377,6 +391,9 @@ impl Event {
             | E::Interrupted { .. }
             | E::Polling { .. }
             | E::HandedOut { .. }
+            | E::StoreSeen { .. }
+            | E::Loads { .. }
+            | E::DroppedEdges { .. }
             | E::Signal { .. }
             | E::Fork { .. }
             | E::KernelWrite { .. }
@@ -434,6 +451,9 @@ impl Event {
             | E::Interrupted { .. }
             | E::Polling { .. }
             | E::HandedOut { .. }
+            | E::StoreSeen { .. }
+            | E::Loads { .. }
+            | E::DroppedEdges { .. }
             | E::Signal { .. }
             | E::Fork { .. }
             | E::KernelWrite { .. }
@@ -494,6 +514,9 @@ impl Event {
             Self::Interrupted { .. } => "interrupted",
             Self::Polling { .. } => "polling",
             Self::HandedOut { .. } => "handed_out",
+            Self::StoreSeen { .. } => "store_seen",
+            Self::Loads { .. } => "loads",
+            Self::DroppedEdges { .. } => "dropped_edges",
             Self::Turn { .. } => "turn",
             Self::Supply { .. } => "supply",
             Self::Consume { .. } => "consume",

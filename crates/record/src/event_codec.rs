@@ -166,6 +166,9 @@ impl EventFields<'_, '_> {
             43 => Event::Consume { clock: self.clock()?, object: self.number()?, supply: self.wake()? },
             39 => Event::Polling { instructions: self.number()?, by_count: self.number()? },
             44 => Event::HandedOut { begin: self.choice(&BOOLEANS)? },
+            45 => Event::StoreSeen { clock: Clock(self.number()?) },
+            46 => Event::Loads { count: self.number()?, store: self.wake()? },
+            47 => Event::DroppedEdges { count: self.number()? },
             40 => {
                 let (clock, object, wake) = (self.clock()?, self.number()?, Clock(self.number()?));
                 Event::SpinWait { clock, object, wake, maker: self.thread()?, lends: self.number()? }
@@ -296,6 +299,9 @@ impl EventEncoder {
                 self.clocked(43, *clock, [*object, supply.map_or(0, |supply| supply.0)]);
             }
             Event::HandedOut { begin } => self.stream.extend([44, u8::from(*begin)]),
+            Event::StoreSeen { clock } => self.plain(45, [clock.0]),
+            Event::Loads { count, store } => self.plain(46, [*count, Self::wake(*store)]),
+            Event::DroppedEdges { count } => self.plain(47, [*count]),
             Event::Polling { instructions, by_count } => self.plain(39, [*instructions, *by_count]),
             Event::Exec { clock, path } => {
                 self.begin(29, *clock);
@@ -346,7 +352,7 @@ mod tests {
 
     #[test]
     fn types_and_choices_that_do_not_exist_are_refused() {
-        for code in (0..=u8::MAX).filter(|code| !(1..=44).contains(code) || [21, 38].contains(code)) {
+        for code in (0..=u8::MAX).filter(|code| !(1..=47).contains(code) || [21, 38].contains(code)) {
             assert_eq!(decoded(&[code, 0, 0, 0, 0]), Err(Problem::UnknownEvent(code)));
         }
         let (no_roi, no_outcome, no_call) = ([26, 0], [19, 0, 1, 0, 4], [32, 0, 5, 0, 0]);

@@ -46,6 +46,8 @@ pub struct Summary {
     pub polling_share: Option<f64>,
     /// Share of those in such rounds that a count or a clock ended.
     pub polling_ended_by_count: Option<f64>,
+    /// What should come behind something of another thread that the record does not name.
+    pub dropped_edges: u64,
     /// Each thread, by its dense id.
     pub threads: Vec<ThreadSummary>,
     /// Flushes, non-temporal stores and fences by name.
@@ -158,6 +160,7 @@ impl Summary {
             instructions,
             polling_share: share(polling),
             polling_ended_by_count: share(by_count),
+            dropped_edges: counts.dropped_edges + changes.as_ref().map_or(0, Changes::dropped_edges),
             threads: counts.threads,
             persist_instructions,
             regions_of_interest,
@@ -199,6 +202,7 @@ struct Counts {
     other_events: BTreeMap<&'static str, u64>,
     explicit_regions: u64,
     left_out: u64,
+    dropped_edges: u64,
     mapping_events: MappingEvents,
 }
 
@@ -216,6 +220,7 @@ impl Counts {
             other_events: BTreeMap::new(),
             explicit_regions: 0,
             left_out: 0,
+            dropped_edges: 0,
             mapping_events: MappingEvents::default(),
         }
     }
@@ -239,6 +244,7 @@ impl Counts {
                     path.extend_from_slice(&instructions.to_le_bytes());
                 }
                 Some(Event::ThreadStart { kernel_tid, .. }) => of_thread.kernel_tid = *kernel_tid,
+                Some(Event::DroppedEdges { count }) => self.dropped_edges += count,
                 Some(Event::Roi { begin: true }) => self.explicit_regions += 1,
                 _ => {}
             }

@@ -33,6 +33,9 @@ pub fn run_entry(outcome: &Outcome, machine: &str, scheme: Scheme, host_seconds:
     entry.insert("forced_waits".into(), json!(outcome.forced_waits));
     let share = |of: u64| (outcome.instructions > 0).then(|| of as f64 / outcome.instructions as f64);
     entry.insert("polling_share".into(), json!(share(outcome.polling_instructions)));
+    let share_of_loads = (outcome.loads > 0).then(|| outcome.early_loads as f64 / outcome.loads as f64);
+    entry.insert("early_load_share".into(), json!(share_of_loads));
+    entry.insert("dropped_edges".into(), json!(outcome.dropped_edges));
     entry.insert("assigned_share".into(), json!(share(outcome.handed_out_instructions)));
     entry.insert("host_seconds".into(), json!(host_seconds));
     entry.insert("mips".into(), json!(mips));

@@ -1,5 +1,7 @@
-//! System calls that a waiting thread may make: it yields, sleeps, or looks at a clock.
+//! System calls that a waiting thread may make (it yields, sleeps, or looks at a clock), and calls that a thread
+//! returned from without a reason.
 
+use crate::event::{Event, FutexOutcome};
 use crate::info::ISA_AARCH64;
 
 /// Tells them by their numbers.
@@ -25,4 +27,13 @@ fn is_quiet_on_aarch64(number: u64) -> bool {
     const SCHED_YIELD: u64 = 124;
     const GETTIMEOFDAY: u64 = 169;
     matches!(number, SCHED_YIELD | NANOSLEEP | GETTIMEOFDAY | FUTEX | CLOCK_GETTIME | CLOCK_NANOSLEEP)
+}
+
+/// Whether a thread was woken, and nothing says by whom.
+pub(super) fn is_woken_by_nobody(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::ConditionWait { wake: None, timed_out: false, .. }
+            | Event::FutexWait { wake: None, outcome: FutexOutcome::Woken, .. }
+    )
 }

@@ -9,7 +9,7 @@ use crate::trace::Frame;
 use crate::varint::{Fields, encode};
 
 /// Places between two of the record's own clocks.
-const PLACES: u64 = 1 << 14;
+pub(super) const PLACES: u64 = 1 << 14;
 
 /// At one of a thread's blocks or events.
 #[derive(Clone, Debug)]
@@ -64,15 +64,23 @@ impl OfThread {
         let mut frames = vec![FrameChanges::default(); self.frames.len().saturating_sub(1)];
         let end = self.frames.last().copied().unwrap_or_default();
         let frame_of = |number: u64| self.frames.partition_point(|first| *first <= number) - 1;
-        let mut skipped_to = 0;
+        let (mut skipped_from, mut skipped_to) = (0, 0);
         for (number, change) in self.changes.into_iter().filter(|(number, _)| *number < end) {
             match change {
                 Change::Insert(event) if number >= skipped_to => {
                     let frame = frame_of(number);
                     frames[frame].inserts.push(((number - self.frames[frame]) as u32, event));
                 }
+                Change::Insert(Event::SpinWait { .. } | Event::SpinRelease { .. }) => {
+                    let frame = frame_of(skipped_from);
+                    let step = (skipped_from - self.frames[frame]) as u32;
+                    frames[frame].inserts.push((step, Event::DroppedEdges { count: 1 }));
+                }
                 Change::Insert(_) => {}
                 Change::Skip(to) => {
+                    if number >= skipped_to {
+                        skipped_from = number;
+                    }
                     let mut from = number.max(skipped_to);
                     skipped_to = skipped_to.max(to);
                     while from < to.min(end) {
@@ -134,6 +142,12 @@ impl Changes {
             Event::Polling { instructions, by_count } => (open + instructions, counted + by_count),
             _ => (open, counted),
         })
+    }
+
+    /// What should come behind something of another thread that is not named.
+    pub(crate) fn dropped_edges(&self) -> u64 {
+        let inserts = self.threads.iter().flatten().flat_map(|frame| &frame.inserts);
+        inserts.map(|(_, event)| if let Event::DroppedEdges { count } = event { *count } else { 0 }).sum()
     }
 
     /// Those of each frame: its thread, its number and they.

@@ -4,9 +4,11 @@
 //! with which it would have gone on the same way, so that arrivals at a counter are free of each other while the last
 //! one waits for all. Locks that are taken by an exchange are arbitrated anew.
 
+mod loads;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::changes::{Change, Changes, OfThread as ChangesOfThread, place_behind};
+use super::changes::{Change, Changes, OfThread as ChangesOfThread, PLACES, place_behind};
 use super::covered::uncovered;
 use super::found::{Found, Held};
 use super::history::Place;
@@ -34,6 +36,13 @@ struct Store {
     exchanges: bool,
     /// Whether its instruction is known, and not only one that stored nearby later.
     is_exact: bool,
+}
+
+impl Store {
+    /// Whether a wait can say which one it is: at which instruction, and by a place of its own in the process clock.
+    fn is_named(&self) -> bool {
+        self.is_exact && self.clock.0 % PLACES != PLACES - 1
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -105,8 +114,13 @@ struct StepsBack {
 impl StepsBack {
     /// Over stores before which the word held what would have led on the same way, from behind so many of them.
     fn back(&mut self, stores: &[Store], from: usize, is_same: impl Fn(u64) -> bool) -> usize {
+        self.back_by(|behind| stores[behind].change.map(|(old, _)| old), from, is_same)
+    }
+
+    /// Likewise; `value` is what the word held behind so many stores.
+    fn back_by(&mut self, value: impl Fn(usize) -> Option<u64>, from: usize, is_same: impl Fn(u64) -> bool) -> usize {
         let mut at = from;
-        while at != self.from && at > 0 && stores[at - 1].change.is_some_and(|(old, _)| is_same(old)) {
+        while at != self.from && at > 0 && value(at - 1).is_some_and(&is_same) {
             at -= 1;
         }
         if at == self.from {
@@ -119,6 +133,17 @@ impl StepsBack {
 
 fn key_of(access: &Logged) -> (usize, u64, u16) {
     (access.thread as usize, access.step, access.place.1)
+}
+
+/// What comes at a step should come behind something of another thread.
+fn drop_edge(thread: &mut ChangesOfThread, step: u64) {
+    thread.changes.push((step, Change::Insert(Event::DroppedEdges { count: 1 })));
+}
+
+/// Whether the thread has a lock; `under_locks` are from where to where it has any.
+fn is_under_lock(read: &Read, under_locks: &[(u64, u64)]) -> bool {
+    let taken = under_locks.partition_point(|(from, _)| *from <= read.number);
+    taken.checked_sub(1).is_some_and(|last| under_locks[last].1 > read.number)
 }
 
 pub(super) struct Edges<'a> {
@@ -309,16 +334,17 @@ impl<'a> Edges<'a> {
         let under_locks: Vec<_> = (0..threads.len()).map(|thread| self.found.under_locks(thread)).collect();
         let of_threads = self.stores_of_threads(&words);
         let (outcomes, stepped_back) = self.outcomes(&words);
-        let outcomes_of_loads = self.outcomes_of_loads(&words);
+        let outcomes_of_loads = self.outcomes_of_loads(&words, |word, behind| self.value(word, behind));
         let mut stepped: FxHashMap<(u64, Place, i64, u32), StepsBack> = FxHashMap::default();
         let mut wanted: FxHashSet<(u64, usize)> = FxHashSet::default();
         let mut known: FxHashMap<(usize, u64, usize), usize> = FxHashMap::default();
-        for read in &self.reads {
+        let mut alone: FxHashSet<usize> = FxHashSet::default();
+        for (number, read) in self.reads.iter().enumerate() {
             if let Some(at) =
                 self.uncovered_store(read, &under_locks[read.thread]).filter(|_| !words.contains(&read.word))
             {
-                wanted.insert((read.word, at));
-                self.wait(read, &self.stores[&read.word][at], &mut threads);
+                alone.insert(number);
+                self.wait_for(read, at, &mut wanted, &mut threads);
             }
             if !words.contains(&read.word) || read.is_confirmed {
                 continue;
@@ -341,8 +367,7 @@ impl<'a> Edges<'a> {
                     let last = known.entry((read.thread, read.word, store.thread)).or_insert(usize::MAX);
                     if *last == usize::MAX || *last < at {
                         *last = at;
-                        wanted.insert((read.word, at));
-                        self.wait(read, store, &mut threads);
+                        self.wait_for(read, at, &mut wanted, &mut threads);
                     }
                 }
                 if !is_counted && !stepped_back.contains(&read.word) {
@@ -350,6 +375,10 @@ impl<'a> Edges<'a> {
                 }
             }
         }
+        for &(thread, step) in &self.found.unnamed {
+            drop_edge(&mut threads[thread], step);
+        }
+        self.note_loads(&locks, &words, &alone, &under_locks, &mut wanted, &mut threads);
         for (word, at) in wanted {
             let store = &self.stores[&word][at];
             let kind = if store.change.is_some() { SpinReleaseKind::Update } else { SpinReleaseKind::Store };
@@ -364,13 +393,12 @@ impl<'a> Edges<'a> {
         if !self.uncovered.contains(&(read.thread, read.step, read.place.1)) {
             return None;
         }
-        let taken = under_locks.partition_point(|(from, _)| *from <= read.number);
-        if taken.checked_sub(1).is_some_and(|last| under_locks[last].1 > read.number) {
+        if is_under_lock(read, under_locks) {
             return None;
         }
         let at = read.behind.checked_sub(1)?;
         let store = &self.stores[&read.word][at];
-        (store.is_exact && store.thread != read.thread).then_some(at)
+        (store.thread != read.thread).then_some(at)
     }
 
     /// Which of the stores to each word are each thread's.
@@ -394,6 +422,18 @@ impl<'a> Edges<'a> {
         let mut stores: Vec<usize> = of_threads.iter().filter_map(last).collect();
         stores.sort_unstable_by(|one, other| other.cmp(one));
         stores
+    }
+
+    /// Makes a read wait for the store to its word with this number, which is then wanted; if nothing can say which one
+    /// it is, there is an edge less.
+    fn wait_for(&self, read: &Read, at: usize, wanted: &mut FxHashSet<(u64, usize)>, threads: &mut [ChangesOfThread]) {
+        let store = &self.stores[&read.word][at];
+        if store.is_named() {
+            wanted.insert((read.word, at));
+            self.wait(read, store, threads);
+        } else {
+            drop_edge(&mut threads[read.thread], read.step);
+        }
     }
 
     fn wait(&self, read: &Read, store: &Store, threads: &mut [ChangesOfThread]) {
@@ -464,17 +504,27 @@ impl<'a> Edges<'a> {
         }
     }
 
-    /// How threads went on from what plain reads of these words found.
-    fn outcomes_of_loads(&self, words: &FxHashSet<u64>) -> FxHashMap<Place, Outcomes> {
+    /// Likewise; a plain store's value is what the next update found.
+    fn value_found(&self, word: u64, behind: usize) -> Option<u64> {
+        let next = || self.stores.get(&word)?.get(behind)?.change.map(|(old, _)| old);
+        self.value(word, behind).or_else(next)
+    }
+
+    /// How threads went on from what plain reads of these words found, as `value` says.
+    fn outcomes_of_loads(
+        &self,
+        words: &FxHashSet<u64>,
+        value: impl Fn(u64, usize) -> Option<u64>,
+    ) -> FxHashMap<Place, Outcomes> {
         let mut groups: FxHashMap<Place, Outcomes> = FxHashMap::default();
         for read in self.reads.iter().filter(|read| read.update.is_none() && words.contains(&read.word)) {
             let group = groups.entry(read.place).or_default();
-            if let Some(value) = self.value(read.word, read.behind) {
+            if let Some(value) = value(read.word, read.behind) {
                 group.add(value, read.outcome);
             }
         }
         for &(place, word, behind) in &self.failed {
-            if let Some(value) = self.value(word, behind) {
+            if let Some(value) = value(word, behind) {
                 groups.entry(place).or_default().add(value, u32::MAX);
             }
         }
@@ -507,6 +557,12 @@ impl Outcomes {
         if *known != Some(outcome) {
             *known = None;
         }
+    }
+
+    /// Of a value that was never found, what came of those next to it, if that is the same.
+    fn between(&self, value: u64) -> Option<u32> {
+        let (below, above) = (self.of.range(..=value).next_back()?.1, self.of.range(value..).next()?.1);
+        if below == above { *below } else { None }
     }
 
     /// Of a value that was never found, what came of the nearest.

@@ -56,6 +56,8 @@ pub(super) struct Found {
     pub handed_out: HandedOut,
     /// What calls say of order: when, which thread, and what.
     pub syncs: Vec<(Clock, usize, Sync)>,
+    /// Threads and steps at which they were woken, nobody knows by whom.
+    pub unnamed: Vec<(usize, u64)>,
     provisional: Vec<Provisional>,
 }
 

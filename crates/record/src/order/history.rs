@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::outlines::{Access, Outlines};
 use super::updates::update_of;
-use super::words::{Words, word_of};
+use super::words::{WORD_BYTES, Words, word_of};
 use crate::code::{Program, SlotKind};
 
 /// Blocks and events of a thread that a round may have begun at.
@@ -18,7 +18,7 @@ const DEPTH_FIRST: usize = 1 << 20;
 /// Between two looks of one wait.
 pub(super) const LOOK_INSTRUCTIONS_MAX: u64 = 100;
 /// A store to a word is looked for among so many blocks before one that stored nearby.
-const STORE_AGO_MAX: usize = 64;
+const STORE_AGO_MAX: usize = 512;
 /// So many calls deep a thread's blocks are known.
 const DEPTHS: usize = 1 << 12;
 /// Blocks and events, and slots, after which it is looked for what will be forgotten.
@@ -426,7 +426,8 @@ impl History {
         Some(FirstLook { word, from: from?, places, changed })
     }
 
-    /// The store to a word that came last, up to a step: its step, that one or one shortly before it, and its address.
+    /// The store to a word that came last, up to a step: its step, its place and its address.
+    /// If it is not found, it came before the step that is given instead, and has no place.
     pub(super) fn last_store(&self, memory: Memory<'_>, word: u64, to: u64) -> Option<(u64, Place, u64)> {
         let kept = self.counts.passed.min(KEPT);
         let (mut below, mut above) = (self.counts.passed - kept, self.counts.passed);
@@ -434,7 +435,7 @@ impl History {
             let middle = below + (above - below) / 2;
             if self.passed[(middle % KEPT) as usize].step <= to { below = middle + 1 } else { above = middle }
         }
-        let mut slots = Vec::new();
+        let (mut slots, mut first) = (Vec::new(), to);
         for number in (self.counts.passed - kept..below).rev().take(STORE_AGO_MAX) {
             let passed = &self.passed[(number % KEPT) as usize];
             let mut found = None;
@@ -443,11 +444,12 @@ impl History {
                     found = Some((passed.step, look.place, look.address));
                 }
             });
+            first = passed.step;
             if found.is_some() {
                 return found;
             }
         }
-        None
+        Some((first, (0, 0), word * WORD_BYTES))
     }
 
     /// Whether a round up to here leaves shared memory as it found it, gives back its locks, and does nothing loud.

@@ -28,14 +28,17 @@ pub(super) struct OfThread {
 }
 
 impl OfThread {
-    /// It comes to what another thread has stored at a step: whether that is news.
-    pub(super) fn sees_newer(&mut self, other: usize, step: u64) -> bool {
+    /// Whether it may come to something newer where another thread has stored up to a step.
+    pub(super) fn is_news(&self, other: usize, step: u64) -> bool {
+        self.seen.get(other).is_none_or(|seen| step > *seen)
+    }
+
+    /// It comes to what another thread has stored at a step.
+    pub(super) fn see(&mut self, other: usize, step: u64) {
         if self.seen.len() <= other {
             self.seen.resize(other + 1, 0);
         }
-        let is_news = step > self.seen[other];
         self.seen[other] = self.seen[other].max(step);
-        is_news
     }
 
     /// Of a word that no other thread has stored to yet.

@@ -42,6 +42,8 @@ pub(super) struct Rounds<'a> {
     has_begun: bool,
     /// Whether it is known what came before what.
     is_ordered: bool,
+    /// Whether there is what came before the region of interest.
+    is_whole: bool,
     is_quiet_call: fn(u64) -> bool,
 }
 
@@ -56,6 +58,7 @@ impl<'a> Rounds<'a> {
             queues: Queues::new(record.threads()),
             has_begun: false,
             is_ordered,
+            is_whole: record.info().options.roi.is_none(),
             is_quiet_call: calls::quiet_ones_of(&record.info().isa),
         }
     }
@@ -83,6 +86,8 @@ impl<'a> Rounds<'a> {
             let now = self.words.clock(self.words.number(thread, step));
             self.found.syncs.push((event.clock().unwrap_or(now), thread, sync));
         }
+        let is_unnamed = self.is_whole && calls::is_woken_by_nobody(event);
+        self.found.unnamed.extend(is_unnamed.then_some((thread, step)));
         let state = &mut self.threads[thread];
         let (mut is_loud, mut takes_lock) = (false, 0);
         match *event {
@@ -315,9 +320,12 @@ impl<'a> Rounds<'a> {
         let state = self.words.state(word);
         let store = state.store().filter(|(other, _)| *other != thread && *other < self.threads.len());
         // Of what it knows to be behind it there is nothing to find.
-        let store = store.filter(|&(other, step)| self.threads[thread].sees_newer(other, step));
+        let store = store.filter(|&(other, step)| self.threads[thread].is_news(other, step));
         let exact =
             store.and_then(|(other, step)| self.threads[other].history.last_store(self.memory(other), word, step));
+        if let (Some((other, _)), Some((step, ..))) = (store, exact) {
+            self.threads[thread].see(other, step);
+        }
         self.words.share(thread, word, exact)
     }
 

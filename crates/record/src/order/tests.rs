@@ -360,3 +360,81 @@ fn under_a_lock_nothing_waits_for_what_was_stored_already() {
     let locks = |turns: &mut Turns| turns.event(SECOND, |clock| Event::MutexLock { clock, object: OBJECT });
     assert_eq!(found_stored(|_| (), locks), (0, 0));
 }
+
+/// The first thread exchanges a word, again if `times` says so; the second then looks at it, under a lock or not. What
+/// waits and loads replays have of that.
+fn found_exchanged(times: u64, is_locked: bool) -> (usize, Vec<(u64, bool)>, usize) {
+    let mut turns = Turns::new();
+    let exchanges = [(SlotKind::Update, 4), (SlotKind::Value, 4), (SlotKind::Value, 4)];
+    let exchanges = BlockBuilder::at(0x3000).instruction(&[0x87, 0x07], &exchanges).build();
+    let exchanges = turns.writer.add_block(exchanges).expect("a block");
+    turns.start(SECOND);
+    turns.turn(FIRST);
+    for value in 0..times {
+        turns.execute(FIRST, exchanges, &[WORD, value, value + 1], 1);
+    }
+    turns.turn(SECOND);
+    if is_locked {
+        turns.event(SECOND, |clock| Event::MutexLock { clock, object: OBJECT });
+    }
+    turns.execute(SECOND, turns.polls, &[WORD], 1);
+    turns.execute(SECOND, turns.works, &[], 1);
+    let record = turns.record();
+    let (_, of_second) = seen(&record, SECOND);
+    let loads = |event: &Event| match *event {
+        Event::Loads { count, store } => Some((count, store.is_some())),
+        _ => None,
+    };
+    (
+        of_second.iter().filter(|event| matches!(event, Event::SpinWait { object: WORD, .. })).count(),
+        of_second.iter().filter_map(loads).collect(),
+        seen(&record, FIRST).1.iter().filter(|event| matches!(event, Event::StoreSeen { .. })).count(),
+    )
+}
+
+#[test]
+fn a_load_of_what_was_exchanged_already_waits_for_it() {
+    assert_eq!(found_exchanged(3, false), (1, vec![(1, false)], 0));
+}
+
+#[test]
+fn a_load_under_a_lock_says_which_store_it_saw() {
+    assert_eq!(found_exchanged(3, true), (0, vec![(1, true)], 1));
+}
+
+#[test]
+fn a_wake_up_by_nobody_is_an_edge_less() {
+    let waits = |wake| {
+        move |turns: &mut Turns| {
+            let (object, mutex, timed_out) = (OBJECT, OBJECT + 64, false);
+            turns.event(SECOND, |clock| Event::ConditionWait { clock, object, mutex, wake, timed_out });
+        }
+    };
+    let dropped = |wake| {
+        let mut turns = Turns::new();
+        turns.start(SECOND);
+        turns.turn(FIRST);
+        turns.turn(SECOND);
+        waits(wake)(&mut turns);
+        turns.execute(SECOND, turns.works, &[], 1);
+        seen(&turns.record(), SECOND).1.iter().filter(|event| matches!(event, Event::DroppedEdges { count: 1 })).count()
+    };
+    assert_eq!((dropped(None), dropped(Some(Clock(1)))), (1, 0));
+}
+
+#[test]
+fn a_read_of_one_of_more_stores_than_the_clock_has_places_for_is_an_edge_less() {
+    let mut turns = Turns::new();
+    turns.start(SECOND);
+    turns.turn(FIRST);
+    turns.execute(FIRST, turns.stores, &[WORD], 1);
+    turns.turn(SECOND);
+    turns.execute(SECOND, turns.polls, &[WORD], 1);
+    turns.turn(FIRST);
+    turns.execute(FIRST, turns.stores, &[WORD], 1 << 14);
+    turns.turn(SECOND);
+    turns.execute(SECOND, turns.polls, &[WORD], 1);
+    turns.execute(SECOND, turns.works, &[], 1);
+    let (_, events) = turns.seen(SECOND);
+    assert_eq!(events.iter().filter(|event| matches!(event, Event::DroppedEdges { .. })).count(), 1);
+}

@@ -96,6 +96,9 @@ pub fn meaning(event: &Event) -> Meaning {
         | Event::Interrupted { .. }
         | Event::Polling { .. }
         | Event::HandedOut { .. }
+        | Event::StoreSeen { .. }
+        | Event::Loads { .. }
+        | Event::DroppedEdges { .. }
         | Event::Turn { .. }
         | Event::Signal { .. }
         | Event::Exec { .. }
@@ -121,6 +124,7 @@ impl Core {
                 if matches!(env.thread.event(), Event::KernelWrite { .. } | Event::PersistCall { .. }) {
                     env.log_call(self.time(self.next_dispatch.cycle));
                 }
+                env.thread.note_load(self.next_dispatch.cycle);
                 env.thread.pass_event();
                 Ok(Progress::Dispatched)
             }
@@ -251,7 +255,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencepost_record::ThreadId;
+    use fencepost_record::{Clock, ThreadId};
 
     #[test]
     fn what_has_no_place_in_the_order_is_not_arbitrated() {
@@ -262,6 +266,9 @@ mod tests {
             Event::Interrupted { instructions: 1 },
             Event::Polling { instructions: 1, by_count: 0 },
             Event::HandedOut { begin: true },
+            Event::StoreSeen { clock: Clock(1) },
+            Event::Loads { count: 1, store: Some(Clock(1)) },
+            Event::DroppedEdges { count: 1 },
             Event::Signal { number: 1 },
             Event::Fork { child: 1 },
             Event::KernelWrite { address: 64, bytes },

@@ -30,6 +30,27 @@ pub struct PendingRelease {
     pub lock: Option<u64>,
 }
 
+/// Of the loads of words that are updated atomically, what a thread has come to, and in which cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// A store that loads see.
+    Store {
+        /// Its place in the process clock.
+        clock: Clock,
+        /// When the thread came to it.
+        cycle: u64,
+    },
+    /// Loads.
+    Loads {
+        /// How many.
+        count: u64,
+        /// The store that they have to come behind.
+        store: Option<Clock>,
+        /// When the thread came to the first.
+        cycle: u64,
+    },
+}
+
 /// What comes next in a thread's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -96,6 +117,10 @@ pub struct Thread {
     pub instructions: u64,
     /// Of them those in rounds that only read the same addresses again, as far as the record says.
     pub polling: u64,
+    /// Loads of words that are updated atomically, and stores that they see, that the host has not dealt with.
+    pub loads: Vec<Noted>,
+    /// What should come behind something of another thread that the record does not name, so far.
+    pub dropped_edges: u64,
     /// And those in iterations and tasks that were handed out, up to the last time that these ended; and since when it
     /// has been in some.
     handed_out: u64,
@@ -139,6 +164,8 @@ impl Thread {
             clock: Clock::default(),
             instructions: 0,
             polling: 0,
+            loads: Vec::new(),
+            dropped_edges: 0,
             handed_out: 0,
             handed_out_from: None,
             limit: u64::MAX,
@@ -213,6 +240,7 @@ impl Thread {
             Event::CallBegin => self.is_in_call = true,
             Event::CallEnd => self.is_in_call = false,
             &Event::Polling { instructions, .. } => self.polling += instructions,
+            &Event::DroppedEdges { count } => self.dropped_edges += count,
             &Event::HandedOut { begin } => {
                 self.handed_out = self.handed_out_instructions();
                 self.handed_out_from = begin.then_some(self.instructions);
@@ -222,6 +250,17 @@ impl Thread {
         self.next_event += 1;
         self.step += 1;
         self.phase = EventPhase::Reached;
+    }
+
+    /// Notes the event that comes next, if it is of the loads of words that are updated atomically.
+    #[inline]
+    pub fn note_load(&mut self, cycle: u64) {
+        let noted = match *self.event() {
+            Event::StoreSeen { clock } => Noted::Store { clock, cycle },
+            Event::Loads { count, store } => Noted::Loads { count, store, cycle },
+            _ => return,
+        };
+        self.loads.push(noted);
     }
 
     /// Instructions in iterations and tasks that it takes from words that threads share.

@@ -142,6 +142,7 @@ impl Core {
     fn warm_event(&mut self, env: &mut WarmEnvironment<'_>) -> Option<Pause> {
         match (meaning(env.thread.event()), env.sampled) {
             (Meaning::Nothing, _) | (Meaning::SystemCall, None) => {
+                env.thread.note_load(self.next_dispatch.cycle);
                 env.thread.pass_event();
                 None
             }

@@ -9,6 +9,7 @@
 pub(crate) mod bench;
 mod between_sockets;
 mod clock;
+mod early_loads;
 mod limits;
 mod observers;
 mod pacing;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::early_loads::EarlyLoads;
 use super::recorded_order::RecordedOrder;
 use super::regions::Regions;
 use super::scheduler::ThreadState;
@@ -44,6 +45,7 @@ pub(super) struct Process {
     pub regions: Regions,
     /// Waits that were ended because nothing else could go on.
     pub forced_waits: u64,
+    pub early_loads: EarlyLoads,
     /// Whether the record is one sequence.
     is_ordered: bool,
 }
@@ -77,8 +79,15 @@ impl Process {
             write_order: None,
             regions: Regions::new(has_regions),
             forced_waits: 0,
+            early_loads: EarlyLoads::default(),
             is_ordered,
         }
+    }
+
+    /// Takes notice of what a thread has come to of the loads of words that are updated atomically.
+    pub fn notice_loads(&mut self, thread: usize) {
+        let thread = &mut self.threads[thread];
+        thread.loads.drain(..).for_each(|noted| self.early_loads.take_in(noted));
     }
 
     /// Whether every thread has ended.
@@ -179,6 +188,16 @@ impl Host {
     /// Instructions in iterations and tasks that threads take from words that they share.
     pub fn handed_out_instructions(&self) -> u64 {
         self.process.threads.iter().map(Thread::handed_out_instructions).sum()
+    }
+
+    /// Loads of words that are updated atomically; and those of them that came before the store that they saw.
+    pub fn loads(&self) -> (u64, u64) {
+        self.process.early_loads.counted(!self.limits.is_limited)
+    }
+
+    /// What should have come behind something of another thread that the record does not name.
+    pub fn dropped_edges(&self) -> u64 {
+        self.process.threads.iter().map(|thread| thread.dropped_edges).sum()
     }
 
     /// Whether threads polled, and nothing says what they waited for.

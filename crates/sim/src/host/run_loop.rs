@@ -51,6 +51,7 @@ impl Host {
             self.post_requests(core, context);
             self.notice_stores(core, thread, context);
             self.notice_awaited_writes(core, context);
+            self.process.notice_loads(thread);
             if let Some(cycle) = self.socket.cores[core].held_store() {
                 self.schedule_run(core, cycle, context);
             }

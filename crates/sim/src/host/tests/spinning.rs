@@ -245,3 +245,31 @@ fn h312_a_word_that_is_a_lock_goes_to_whoever_comes_first() {
     assert!(first < 2000 && second > 4000, "{first} {second}");
     assert_eq!(bench.host().forced_waits(), 0);
 }
+
+/// The first thread loads what the second stores ; gives all loads and the early ones.
+fn loads_beside_a_store(loading: usize, storing: usize) -> (u64, u64) {
+    let mut script = threads(1);
+    is_busy(&mut script, 1, storing);
+    let store = Clock(77);
+    script.event(1, |_| Event::StoreSeen { clock: store });
+    reads(&mut script, 1, 1);
+    is_busy(&mut script, 0, loading);
+    script.event(0, |_| Event::Loads { count: 3, store: None });
+    script.event(0, |_| Event::Loads { count: 1, store: Some(store) });
+    reads(&mut script, 0, 0);
+    on_cores(2, script).host().loads()
+}
+
+#[test]
+fn h319_a_load_before_the_store_that_it_saw_is_counted() {
+    assert_eq!(loads_beside_a_store(1000, 100), (4, 0));
+    assert_eq!(loads_beside_a_store(100, 1000), (4, 1));
+}
+
+#[test]
+fn h320_what_should_come_behind_something_unnamed_is_counted() {
+    let mut script = threads(0);
+    script.event(0, |_| Event::DroppedEdges { count: 2 });
+    reads(&mut script, 0, 0);
+    assert_eq!(on_cores(1, script).host().dropped_edges(), 2);
+}

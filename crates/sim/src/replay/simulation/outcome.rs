@@ -73,6 +73,12 @@ pub struct Outcome {
     /// Instructions in rounds that only read the same words again, which other threads store to, without being
     /// recognised as waiting.
     pub polling_instructions: u64,
+    /// Loads of words that are updated atomically.
+    pub loads: u64,
+    /// Those of them that came before the store that they saw.
+    pub early_loads: u64,
+    /// Reads and calls that should have come behind something of another thread that the record does not name.
+    pub dropped_edges: u64,
     /// Instructions in iterations and tasks that threads take from words that they share: each does those that it did
     /// when it was recorded.
     pub handed_out_instructions: u64,
@@ -98,6 +104,12 @@ impl Simulation {
         let polling_instructions = self.system.hosts().map(Host::polling_instructions).sum();
         let handed_out_instructions = self.system.hosts().map(Host::handed_out_instructions).sum();
         let spins = self.system.hosts().any(Host::spins_without_order);
+        let loads = self.system.hosts().map(Host::loads);
+        let (loads, early_loads) = loads.fold((0, 0), |(all, early), (some, of)| (all + some, early + of));
+        let dropped_edges = self.system.hosts().map(Host::dropped_edges).sum();
+        let mut unreliable_because = unreliable_because(forced_waits, polling_instructions, self.instructions(), spins);
+        unreliable_because.extend(dropped(dropped_edges));
+        unreliable_because.extend(early(early_loads, loads));
         let mut warnings = self.warnings();
         warnings.extend(assigned_as_recorded(handed_out_instructions, self.instructions()));
         if ended == Ended::Complete {
@@ -117,7 +129,10 @@ impl Simulation {
             forced_waits,
             polling_instructions,
             handed_out_instructions,
-            unreliable_because: unreliable_because(forced_waits, polling_instructions, self.instructions(), spins),
+            loads,
+            early_loads,
+            dropped_edges,
+            unreliable_because,
             warnings,
             stats,
         })
@@ -185,6 +200,28 @@ fn unreliable_because(forced_waits: u64, polling: u64, instructions: u64, spins_
     reasons
 }
 
+fn dropped(edges: u64) -> Option<String> {
+    let reads = if edges == 1 { "1 read or call".to_owned() } else { format!("{} reads or calls", grouped(edges)) };
+    (edges > 0).then(|| {
+        format!("{reads} should come behind what another thread did, and the record does not say what (dropped_edges)")
+    })
+}
+
+/// With more loads of words that are updated atomically before the store that they saw, a run is not that of the
+/// program.
+const EARLY_LOAD_SHARE_MAX: f64 = 0.01;
+
+fn early(early: u64, loads: u64) -> Option<String> {
+    let share = early as f64 / loads.max(1) as f64;
+    (share > EARLY_LOAD_SHARE_MAX).then(|| {
+        format!(
+            "{:.1}% of the loads of words that are updated atomically came before the store that they saw \
+             (early_load_share)",
+            100.0 * share
+        )
+    })
+}
+
 /// With more of it handed out among the threads, a program may do otherwise on another machine.
 const ASSIGNED_SHARE_MAX: f64 = 0.2;
 
@@ -207,4 +244,22 @@ fn grouped(number: u64) -> String {
         .as_bytes()
         .chunks(3)
         .fold(first.to_owned(), |text, three| format!("{text},{}", String::from_utf8_lossy(three)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_one_load_of_a_hundred_before_its_store_is_a_reason() {
+        assert!(early(1, 100).is_none() && early(0, 0).is_none());
+        assert!(early(2, 100).is_some_and(|reason| reason.starts_with("2.0% of the loads")));
+    }
+
+    #[test]
+    fn each_dropped_edge_is_a_reason() {
+        assert!(dropped(0).is_none());
+        assert!(dropped(1).is_some_and(|reason| reason.starts_with("1 read or call should")));
+        assert!(dropped(1234).is_some_and(|reason| reason.starts_with("1,234 reads or calls should")));
+    }
 }
