@@ -42,13 +42,11 @@ bool baton_is_alone(void) {
   return baton.first != NULL && baton.first->next == NULL && baton_tree_is_alone();
 }
 
-static uint64_t real_ns(void) { return tree_real_ns(); }
-
 uint64_t baton_clock(struct thread *thread) {
   struct baton_member *member = &thread->member;
   uint64_t encoded = thread->encoder.frame.position + thread->encoder.frame.instructions;
   if (recording.area->real_time)
-    member->clock = real_ns() * BATON_INSTRUCTIONS_PER_NS;
+    member->clock = tree_real_ns() * BATON_INSTRUCTIONS_PER_NS;
   else
     member->clock += encoded - member->counted;
   member->counted = encoded;
@@ -99,8 +97,7 @@ void baton_look_soon(void) {
     baton_look_at_once(baton.holder->thread);
 }
 
-/* Whether something outside may come before the time for which all wait. */
-static bool is_something_outside(void) {
+bool baton_meets_others(void) {
   for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
     if (member->state == BATON_OUTSIDE || (member->state == BATON_WAITS && member->is_ready))
       return true;
@@ -120,14 +117,14 @@ static uint64_t idle_began_at(void) {
 /* The clock while all wait. What takes less than a millisecond is nothing: it would be different
  * each time. */
 static uint64_t idle_clock(void) {
-  uint64_t since = idle_since_ns(), ns = since == 0 ? 0 : real_ns() - since;
+  uint64_t since = idle_since_ns(), ns = since == 0 ? 0 : tree_real_ns() - since;
   return idle_began_at() + (ns < NS_PER_MS ? 0 : ns * BATON_INSTRUCTIONS_PER_NS);
 }
 
 void baton_begin_idling(uint64_t now) {
   baton.holder = NULL;
   baton.idle_clock = now;
-  baton.idle_since_ns = real_ns();
+  baton.idle_since_ns = tree_real_ns();
   baton.lookout = baton_queue_first_waiting(baton.first);
   if (baton.lookout != NULL)
     platform_wake(&baton.lookout->has_baton);
@@ -174,7 +171,7 @@ static void go_on(uint64_t now) {
     go_on_in_tree(now);
     return;
   }
-  struct baton_member *next = next_at(now, is_something_outside() ? now : BATON_FOR_EVER - 1);
+  struct baton_member *next = next_at(now, baton_meets_others() ? now : BATON_FOR_EVER - 1);
   if (next != NULL)
     baton_give(next);
   else
@@ -252,9 +249,9 @@ static void say_if_stuck(void) {
   static const char text[] = "fencepost-record: all threads of the program wait for each other; "
                              "Ctrl-C ends it\n";
   baton_lock();
-  bool is_stuck = baton.holder == NULL && baton.lookout == NULL && !is_something_outside() &&
+  bool is_stuck = baton.holder == NULL && baton.lookout == NULL && !baton_meets_others() &&
                   !baton.has_said_stuck && idle_since_ns() != 0 &&
-                  real_ns() - idle_since_ns() > STUCK_NS;
+                  tree_real_ns() - idle_since_ns() > STUCK_NS;
   baton.has_said_stuck |= is_stuck;
   baton_unlock();
   if (is_stuck)
@@ -263,7 +260,7 @@ static void say_if_stuck(void) {
 
 /* Who can go on while all wait, or how long to wait until the next look. */
 static struct baton_member *next_of_idle(uint64_t *wait_ns) {
-  uint64_t idle_ns = real_ns() - idle_since_ns();
+  uint64_t idle_ns = tree_real_ns() - idle_since_ns();
   uint64_t time = idle_began_at() + idle_ns * BATON_INSTRUCTIONS_PER_NS;
   struct baton_member *next = baton_queue_next_waiting(baton.first, idle_clock(), time);
   struct baton_member *first = baton_queue_first_timed(baton.first);
@@ -345,7 +342,7 @@ static void sleep_briefly(uint64_t ns) {
 /* Until the thread has the baton. A signal ends what it waits for. */
 void baton_await_turn(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
-  uint64_t looked_at_ns = real_ns();
+  uint64_t looked_at_ns = tree_real_ns();
   while (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0) {
     bool waits = member->state == BATON_WAITS, looks_out = baton.lookout == member, is_signalled;
     uint64_t wait_ns = looks_out ? look_out(member) : LOOK_NS_MAX;
@@ -363,9 +360,10 @@ void baton_await_turn(struct thread *thread, void *where) {
     }
     if (waits && is_signalled) {
       end_by_signal(member);
-    } else if (real_ns() > looked_at_ns + LONG_CALL_MS * NS_PER_MS) {
+    } else if (!waits && __atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0 &&
+               tree_real_ns() > looked_at_ns + LONG_CALL_MS * NS_PER_MS) {
       take_from_long_call();
-      looked_at_ns = real_ns();
+      looked_at_ns = tree_real_ns();
     }
     baton_tree_looks();
     if (__atomic_add_fetch(&member->looks, 1, __ATOMIC_RELEASE) % LOOKS_BEFORE_STUCK == 0)
@@ -387,14 +385,12 @@ volatile int *baton_leaves(void) {
 }
 
 /* The other processes, as one. */
-#define OTHERS_COME_AFTER 1280000u
-
 static struct baton_member *others_of_tree(const struct baton_member *member) {
   static struct baton_member others = {.state = BATON_READY};
   if (baton_tree_is_alone())
     return NULL;
   /* One may come of which nothing is known yet. */
-  uint64_t at = baton_tree_others_at(), unknown = member->clock + OTHERS_COME_AFTER;
+  uint64_t at = baton_tree_others_at(), unknown = member->clock + TREE_OTHERS_COME_AFTER;
   others.clock = at < unknown ? at : unknown;
   return &others;
 }
@@ -508,7 +504,7 @@ void baton_wake(struct baton_member *member, enum baton_end end) {
 
 void baton_enter_kernel(struct thread *thread, bool may_block) {
   struct baton_member *member = &thread->member;
-  member->asleep_since_ns = may_block ? real_ns() : 0;
+  member->asleep_since_ns = may_block ? tree_real_ns() : 0;
   member->calls++;
   __atomic_store_n(&member->kernel, KERNEL_INSIDE, __ATOMIC_SEQ_CST);
   baton_tree_enters_kernel(thread);
@@ -520,7 +516,7 @@ void baton_step_outside(struct thread *thread) {
     return;
   thread_drain(thread);
   baton_clock(thread);
-  member->asleep_since_ns = real_ns();
+  member->asleep_since_ns = tree_real_ns();
   baton_lock();
   member->state = BATON_OUTSIDE;
   baton_pass_from(member);
@@ -529,7 +525,7 @@ void baton_step_outside(struct thread *thread) {
 
 /* Nothing else happened while it slept. */
 static void charge_sleep(struct baton_member *member) {
-  uint64_t ns = member->asleep_since_ns == 0 ? 0 : real_ns() - member->asleep_since_ns;
+  uint64_t ns = member->asleep_since_ns == 0 ? 0 : tree_real_ns() - member->asleep_since_ns;
   if (ns >= NS_PER_MS)
     member->clock += ns * BATON_INSTRUCTIONS_PER_NS;
   member->asleep_since_ns = 0;

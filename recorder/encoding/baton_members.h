@@ -43,6 +43,8 @@ void baton_give(struct baton_member *member);
 void baton_pass_from(struct baton_member *member);
 /* None of the process can go on, or another process has the turn. */
 void baton_begin_idling(uint64_t now);
+/* Whether something that is not recorded may come before the time for which all wait. */
+bool baton_meets_others(void);
 /* Somebody more can run: the holder, who may have had nobody to look for, looks soon. */
 void baton_look_soon(void);
 

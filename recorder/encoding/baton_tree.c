@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "baton_tree.h"
 
+#include "baton_members.h"
 #include "baton_queue.h"
 #include "platform.h"
 #include "raw_system_call.h"
@@ -32,7 +33,6 @@ static uint64_t least(uint64_t first, uint64_t second) { return first < second ?
 /* What others know of it from now on. */
 static void tell(const struct baton_member *first) {
   struct tree_times times = ready_at(TREE_NEVER);
-  uint32_t meets_others = recording.area->real_time || recording.area->is_among_others;
   for (const struct baton_member *member = first; member != NULL; member = member->next) {
     bool waits = member->state == BATON_WAITS, asks = waits && member->is_ready != NULL;
     if (member->state == BATON_READY)
@@ -41,10 +41,9 @@ static void tell(const struct baton_member *first) {
       times.ask_at = least(times.ask_at, member->ask_at);
     if (waits && member->until != BATON_FOR_EVER)
       times.until = least(times.until, member->until);
-    meets_others |= asks || member->state == BATON_OUTSIDE;
   }
   place->times = times;
-  place->meets_others = meets_others;
+  place->meets_others = baton_meets_others();
   place->asked = recording.tree->calls;
 }
 

@@ -8,9 +8,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* In instructions. While others run, somebody who is not recorded may have brought about what a
- * thread waits for. */
-#define ASKS_AGAIN_AFTER 1280000u
 #define SPINS_MAX 100
 /* Who has a signal sees it sooner, or never. */
 #define LOOKS_MAX 20
@@ -66,7 +63,7 @@ struct tree_place *tree_join(struct tree *tree, int32_t process, int32_t parent,
 /* Where nothing has been called since it looked, nothing is new but what comes from outside. */
 static uint64_t asks_at(const struct tree *tree, const struct tree_place *place) {
   uint64_t at = place->times.ask_at;
-  return at == TREE_NEVER || place->asked != tree->calls ? at : at + ASKS_AGAIN_AFTER;
+  return at == TREE_NEVER || place->asked != tree->calls ? at : at + TREE_OTHERS_COME_AFTER;
 }
 
 static uint64_t least(uint64_t first, uint64_t second) { return first < second ? first : second; }

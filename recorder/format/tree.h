@@ -16,6 +16,10 @@
 #define TREE_PLACES_MAX 4096u
 #define TREE_WAITERS_MAX 4096u
 #define TREE_NEVER UINT64_MAX
+/* In instructions: so long one runs at most until it looks whether others are there that nothing
+ * was known of, or, where no process of the tree has called the kernel, that somebody outside has.
+ */
+#define TREE_OTHERS_COME_AFTER 1280000u
 
 /* Whether who has the turn makes a system call that may be taken for long. */
 enum tree_kernel { TREE_OUTSIDE_KERNEL, TREE_IN_KERNEL, TREE_TURN_IS_TAKEN };
@@ -80,8 +84,8 @@ void tree_end(struct tree *tree, int32_t process);
 
 /* --- with the lock --- */
 
-/* When another process than that of the place could go on at the earliest, and (`is_ready`) without
- * having to look. */
+/* When another process than that of the place could go on at the earliest, and when without having
+ * to look. */
 uint64_t tree_others_at(const struct tree *tree, const struct tree_place *own);
 uint64_t tree_others_ready_at(const struct tree *tree, const struct tree_place *own);
 

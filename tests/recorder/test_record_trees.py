@@ -54,6 +54,7 @@ def test_others_go_on_when_one_is_killed(recorder: Recorder, which: int) -> None
     command = recorder.command(program, "killed", options=("--children",))
     launcher = subprocess.Popen(
         command,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -65,7 +66,7 @@ def test_others_go_on_when_one_is_killed(recorder: Recorder, which: int) -> None
     stat = Path(f"/proc/{children[0]}/stat").read_text()
     first = int(stat.rpartition(")")[2].split()[1])
     os.kill([*children, first][which], signal.SIGKILL)
-    rest, _ = launcher.communicate(timeout=120)
+    rest, _ = launcher.communicate(timeout=120)  # closes its input
     assert rest == ("" if which == 3 else "killed 1\n")
     assert launcher.returncode == (-signal.SIGKILL if which == 3 else 0)
     records = [rf.Record(path) for path in recorder.folder.glob("record*.fencepost")]
