@@ -124,7 +124,10 @@ def _processes() -> Iterator[tuple[int, list[str]]]:
     """Those that run, with their command lines; a zombie has none."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            yield int(folder.name), (folder / "cmdline").read_text(errors="surrogateescape").split("\0")
+            yield (
+                int(folder.name),
+                (folder / "cmdline").read_text(errors="surrogateescape").split("\0"),
+            )
         except OSError:  # it has just ended
             continue
 

@@ -64,6 +64,17 @@ def executed_by(record: rf.Record) -> int:
     return sum(item.executed for item in record.items(0) if isinstance(item, rf.Execution))
 
 
+def way_back(record: rf.Record, count: int) -> int:
+    """How many instructions the first thread has executed when it next goes back behind so many."""
+    counts, address = 0, 0
+    for item in record.items(0):
+        if isinstance(item, rf.Execution):
+            if counts >= count and item.block.address <= address:
+                return counts
+            counts, address = counts + item.executed, item.block.address
+    raise AssertionError(f"it never goes back behind {count} instructions")
+
+
 @pytest.mark.parametrize("warm", ["0", "300", "5000"])
 def test_region_between_counts_is_recorded_alone(recorder: Recorder, warm: str) -> None:
     if not has_turns(recorder):
@@ -81,7 +92,8 @@ def test_region_between_counts_is_recorded_alone(recorder: Recorder, warm: str) 
             counts += item.executed
         elif item.name == "roi":
             begun, ended = (counts, ended) if item.begin == 1 else (begun, counts)
-    assert begun <= int(warm)
+    # Later than the count by as much as it takes to go back: arguments and folders decide that.
+    assert begun <= int(warm) + way_back(whole, 1000) - 1000
     assert 3000 < ended - begun <= 4200
 
 
