@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 
 from fencepost._core import CrashStates, InternalError
 from fencepost.crash.blame import Blame
@@ -15,6 +16,7 @@ from fencepost.crash.minimise import Choice
 from fencepost.crash.reads_choice import ReadsChoice
 from fencepost.crash.reduction import Reduced, Reduction
 from fencepost.crash.violations import Violations
+from fencepost.interruptions import held
 
 # So many failing images of the instant at which the exploration was interrupted are looked into.
 LOOKS_LATE_MAX = 5
@@ -105,16 +107,24 @@ class Explorer:
         self.counts.duplicates += duplicates
         self.counts.unchecked = len(images)
         places = {image[0]: place for place, image in enumerate(images)}
-        futures: dict[Future[Verdict], Image] = {
-            pool.submit(self._verdict, image, self._running): image for image in images
-        }
+        # Futures are locks that their threads need: no interruption may leave one taken. A queue's
+        # `get` may be interrupted.
+        done: SimpleQueue[Future[Verdict]] = SimpleQueue()
+        futures: dict[Future[Verdict], Image] = {}
         try:
-            for future in as_completed(futures):
+            with held():
+                for image in images:
+                    future = pool.submit(self._verdict, image, self._running)
+                    futures[future] = image
+                    future.add_done_callback(done.put)
+            while futures:
+                future = done.get()
                 self._count(futures.pop(future), future.result())
         except BaseException:
-            for future, image in futures.items():
-                if not future.cancel() and future.done() and not future.exception():
-                    self._count(image, future.result())
+            with held():
+                for future, image in futures.items():
+                    if not future.cancel() and future.done() and not future.exception():
+                        self._count(image, future.result())
             raise
         # Small ones first: they are minimised soonest. In an order that no timing changes.
         self._failing.sort(key=lambda image: (sum(map(bool, image[1])), places[image[0]]))
@@ -125,15 +135,14 @@ class Explorer:
     def _end_checks(self, pool: ThreadPoolExecutor) -> bool:
         """Ends the checks that run, and waits for their threads, which takes a moment only. Whether
         nobody interrupted that: threads must not outlive what they write to."""
-        pool.shutdown(wait=False, cancel_futures=True)
-        self._running.end()
-        is_undisturbed = True
-        while True:
-            try:
-                pool.shutdown(wait=True)
-                return is_undisturbed
-            except KeyboardInterrupt:
-                is_undisturbed = False
+        try:
+            with held():
+                pool.shutdown(wait=False, cancel_futures=True)
+                self._running.end()
+                pool.shutdown()
+        except KeyboardInterrupt:
+            return False
+        return True
 
     def _count(self, image: Image, verdict: Verdict) -> None:
         self.counts.images += 1
