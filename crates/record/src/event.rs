@@ -233,6 +233,15 @@ pub enum Event {
         start: u64,
         length: u64,
     },
+    /// What is mapped there is shared with other processes: a number of the tree's, and the offset of the first byte in
+    /// it.
+    SharedMapping {
+        clock: Clock,
+        start: u64,
+        length: u64,
+        object: u64,
+        offset: u64,
+    },
     /// An executable or library was loaded.
     Module {
         clock: Clock,
@@ -293,6 +302,11 @@ pub enum Event {
     /// The child is not in this record.
     Fork {
         child: u64,
+    },
+    /// A wait for a child that has ended, by its number in the tree, is over.
+    ChildWait {
+        clock: Clock,
+        process: u64,
     },
     /// The kernel wrote into selected PM.
     KernelWrite {
@@ -382,8 +396,10 @@ impl Event {
             | E::SpinRelease { clock, .. }
             | E::Map { clock, .. }
             | E::Unmap { clock, .. }
+            | E::SharedMapping { clock, .. }
             | E::Module { clock, .. }
             | E::Exec { clock, .. }
+            | E::ChildWait { clock, .. }
             | E::PersistCall { clock, .. }
             | E::Turn { clock, .. } => Some(clock),
             E::SystemCall { .. }
@@ -442,8 +458,10 @@ impl Event {
             | E::SpinRelease { clock, .. }
             | E::Map { clock, .. }
             | E::Unmap { clock, .. }
+            | E::SharedMapping { clock, .. }
             | E::Module { clock, .. }
             | E::Exec { clock, .. }
+            | E::ChildWait { clock, .. }
             | E::PersistCall { clock, .. }
             | E::Turn { clock, .. } => visit(clock),
             E::SystemCall { .. }
@@ -472,6 +490,7 @@ impl Event {
             self,
             E::Map { .. }
                 | E::Unmap { .. }
+                | E::SharedMapping { .. }
                 | E::Module { .. }
                 | E::Exec { .. }
                 | E::PersistCall { .. }
@@ -509,6 +528,7 @@ impl Event {
             Self::SystemCall { .. } => "system_call",
             Self::Map { .. } => "map",
             Self::Unmap { .. } => "unmap",
+            Self::SharedMapping { .. } => "shared_mapping",
             Self::Module { .. } => "module",
             Self::Roi { .. } => "roi",
             Self::Interrupted { .. } => "interrupted",
@@ -523,6 +543,7 @@ impl Event {
             Self::Signal { .. } => "signal",
             Self::Exec { .. } => "exec",
             Self::Fork { .. } => "fork",
+            Self::ChildWait { .. } => "child_wait",
             Self::KernelWrite { .. } => "kernel_write",
             Self::PersistCall { .. } => "persist_call",
             Self::InitialBytes { .. } => "initial_bytes",
