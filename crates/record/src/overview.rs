@@ -7,6 +7,7 @@ use super::memory_map::{MappingEvents, MemoryMap};
 use super::order::{self, Changes};
 use super::reader::Record;
 use super::trace::Frame;
+use super::tree::Tree;
 
 /// What is known when all events have been read.
 pub(super) struct Overview {
@@ -25,8 +26,9 @@ impl Overview {
             has_turns |= frame.events.iter().any(|event| matches!(event, Event::Turn { .. }));
             mappings.take_in(&frame.events)
         })?;
+        let memory_map = record.tree().map_or_else(|| Ok(mappings.into_map()), Tree::memory_map)?;
         let changes = if record.has_its_order() { None } else { order::changes_of(record)? };
-        Ok(Overview { memory_map: mappings.into_map(), changes, has_turns })
+        Ok(Overview { memory_map, changes, has_turns })
     }
 
     /// Leaves out of a frame what only waited, and puts in what a replay waits for.
