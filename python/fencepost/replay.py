@@ -202,6 +202,14 @@ class OfInputs(TypedDict, total=False):
     allow_cut: Annotated[
         bool, Declared("--allow-cut", "Accept a record that was not sealed.", default=False)
     ]
+    children: Annotated[
+        bool,
+        Declared(
+            "--children",
+            "Replay the recorded children of the program, too, as processes of the same host.",
+            default=False,
+        ),
+    ]
 
 
 def _declared(name: str, annotation: Any) -> Declared:

@@ -118,11 +118,12 @@ impl Record {
         Ok((Self { contents: Arc::new(contents) }, problem))
     }
 
-    /// The records of a process and of all that began in it, as one; `open` opens that of the process with a number.
+    /// The records of a process and of all that began in it, as one; `open` opens that of the process with a number, if it
+    /// has one.
     ///
     /// # Errors
     /// If one of them cannot be opened or read, or cannot be part of a tree.
-    pub fn of_tree(root: Self, open: impl FnMut(u64) -> Result<Self, RecordError>) -> Result<Self, RecordError> {
+    pub fn of_tree(root: Self, open: impl FnMut(u64) -> Result<Option<Self>, RecordError>) -> Result<Self, RecordError> {
         let (tree, program) = Tree::of(root, open)?;
         let records = || tree.members().iter().map(|member| &member.record);
         let root = &records().next().expect("the root").contents;
@@ -175,7 +176,8 @@ impl Record {
             let number = member.number;
             member.record.warnings().into_iter().map(move |warning| format!("process {number}: {warning}"))
         };
-        tree.members().iter().flat_map(of_process).collect()
+        let absent = |number| format!("process {number} has no record: what it did is not replayed");
+        tree.members().iter().flat_map(of_process).chain(tree.absent().iter().map(absent)).collect()
     }
 
     fn own_warnings(&self) -> Vec<String> {

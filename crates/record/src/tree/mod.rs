@@ -33,6 +33,8 @@ const PROCESSES_MAX: u64 = 1 << 14;
 pub(super) struct Tree {
     /// By their first thread.
     members: Vec<Member>,
+    /// Those that have no record.
+    absent: Vec<u64>,
 }
 
 /// What all events of one record say that a tree has to know.
@@ -74,21 +76,25 @@ impl Tree {
     /// If a record cannot be opened or read, or cannot be part of a tree.
     pub(super) fn of(
         root: Record,
-        mut open: impl FnMut(u64) -> Result<Record, RecordError>,
+        mut open: impl FnMut(u64) -> Result<Option<Record>, RecordError>,
     ) -> Result<(Self, Program), RecordError> {
         let mut found: BTreeMap<u64, (Record, Survey)> = BTreeMap::new();
+        let mut absent = Vec::new();
         let mut open_ones = vec![(0, root)];
         while let Some((number, record)) = open_ones.pop() {
             check(&record, number)?;
             let survey = Survey::of(&record)?;
             for &child in &survey.children {
                 if child > number && !found.contains_key(&child) {
-                    open_ones.push((child, open(child)?));
+                    match open(child)? {
+                        Some(record) => open_ones.push((child, record)),
+                        None => absent.push(child),
+                    }
                 }
             }
             found.insert(number, (record, survey));
         }
-        let mut tree = Self { members: Vec::new() };
+        let mut tree = Self { members: Vec::new(), absent };
         let mut program = Program::default();
         let mut last_threads: BTreeMap<u64, ThreadId> = BTreeMap::new();
         let mut first_thread = 0;
@@ -113,6 +119,11 @@ impl Tree {
 
     pub(super) fn members(&self) -> &[Member] {
         &self.members
+    }
+
+    /// The numbers of processes that have no record.
+    pub(super) fn absent(&self) -> &[u64] {
+        &self.absent
     }
 
     /// Whose thread it is.
