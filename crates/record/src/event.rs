@@ -420,6 +420,17 @@ impl Event {
         }
     }
 
+    /// What ended it, of a wait that names that.
+    pub(super) fn wake_mut(&mut self) -> Option<&mut Option<Clock>> {
+        match self {
+            Self::ConditionWait { wake, .. }
+            | Self::SemaphoreWait { wake, .. }
+            | Self::Consume { supply: wake, .. }
+            | Self::FutexWait { wake, .. } => Some(wake),
+            _ => None,
+        }
+    }
+
     /// Hands on every place in the process clock that it names.
     pub(super) fn visit_clocks(&mut self, mut visit: impl FnMut(&mut Clock)) {
         use Event as E;

@@ -308,13 +308,14 @@ impl Record {
 
     fn frame(&self, thread: ThreadId, frame: &TraceFrame, into: &mut Frame) -> Result<(), RecordError> {
         self.decode(thread, frame, |decoder, predictors| decoder.frame(predictors, into))?;
-        let number = frame.header.sequence as usize;
+        let (number, overview) = (frame.header.sequence as usize, self.overview()?);
+        overview.drop_foreign(into);
         if let Some(order) = self.contents.orders.get(thread.0 as usize).map(|orders| &orders[number]) {
             let changes = self.unpack(order, |raw, _| FrameChanges::decode(raw))?;
             let changed = changes.apply(self.program(), into);
             return changed.map_err(|problem| self.refuse(Some(order.place), problem));
         }
-        let completed = self.overview()?.complete(self.program(), thread, number, into);
+        let completed = overview.complete(self.program(), thread, number, into);
         completed.map_err(|problem| self.refuse(Some(frame.place), problem))?;
         Ok(())
     }
