@@ -157,3 +157,6 @@ fn check(record: &Record, number: u64) -> Result<(), RecordError> {
     };
     Err(record.refuse(None, Problem::Malformed(problem)))
 }
+
+#[cfg(test)]
+mod tests;
