@@ -72,7 +72,8 @@ fn set(behind: &mut Behind, thread: usize, to: u32) {
 struct Covered<'a> {
     threads: Vec<Behind>,
     objects: FxHashMap<u64, Behind>,
-    barriers: FxHashMap<(u64, u64), Vec<usize>>,
+    /// Who comes to each, and how many have.
+    barriers: FxHashMap<(u64, u64), (Vec<usize>, usize)>,
     /// Words by which threads are known to tell each other something.
     words: FxHashMap<u64, Behind>,
     found: &'a Found,
@@ -111,8 +112,12 @@ impl Covered<'_> {
             Sync::Creates(other) => self.come_behind(other, thread),
             Sync::Joins(other) => self.come_behind(thread, other),
             Sync::Barrier(object, generation) => {
-                let Some(all) = self.barriers.remove(&(object, generation)) else { return };
-                let mut behind = self.threads[thread].clone();
+                let Some((all, come)) = self.barriers.get_mut(&(object, generation)) else { return };
+                *come += 1;
+                if *come < all.len() {
+                    return;
+                }
+                let mut behind = Behind::new();
                 all.iter().for_each(|other| join(&mut behind, &self.threads[*other]));
                 all.iter().for_each(|other| self.threads[*other] = behind.clone());
             }
@@ -149,10 +154,10 @@ impl Covered<'_> {
 pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> FxHashSet<(usize, u64, u16)> {
     let mut syncs = found.syncs.clone();
     syncs.sort_unstable();
-    let mut barriers: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+    let mut barriers: FxHashMap<_, (Vec<usize>, usize)> = FxHashMap::default();
     for &(_, thread, sync) in &syncs {
         if let Sync::Barrier(object, generation) = sync {
-            barriers.entry((object, generation)).or_default().push(thread);
+            barriers.entry((object, generation)).or_default().0.push(thread);
         }
     }
     let handed_on = found.queue_locks.iter().flat_map(|(word, tenures)| {

@@ -97,6 +97,41 @@ fn polled(between: impl FnOnce(&mut Turns)) -> Turns {
     turns
 }
 
+impl Turns {
+    fn arrive(&mut self, thread: ThreadId) {
+        let clock = self.writer.tick();
+        let arrives = Event::BarrierWait { clock, object: 0x9000, participants: 2, generation: 0 };
+        self.writer.event(thread, &arrives).expect("an event");
+    }
+}
+
+/// What the second thread waits for where it reads behind a barrier, at which it was first, what the first thread has
+/// stored before it, or behind it.
+fn awaited_behind_a_barrier(is_stored_before: bool) -> Vec<Event> {
+    let mut turns = Turns::new();
+    turns.start(SECOND);
+    turns.arrive(SECOND);
+    turns.turn(FIRST);
+    if is_stored_before {
+        turns.execute(FIRST, turns.stores, &[WORD], 1);
+    }
+    turns.arrive(FIRST);
+    if !is_stored_before {
+        turns.execute(FIRST, turns.stores, &[WORD], 1);
+    }
+    turns.turn(SECOND);
+    turns.execute(SECOND, turns.polls, &[WORD], 1);
+    turns.execute(SECOND, turns.works, &[], 1);
+    let (_, events) = turns.seen(SECOND);
+    events.into_iter().filter(|event| matches!(event, Event::SpinWait { .. } | Event::DroppedEdges { .. })).collect()
+}
+
+#[test]
+fn a_read_behind_a_barrier_is_behind_what_was_stored_before_it_by_who_came_last() {
+    assert_eq!(awaited_behind_a_barrier(true), []);
+    assert_eq!(awaited_behind_a_barrier(false).len(), 1);
+}
+
 #[test]
 fn rounds_that_another_threads_store_ends_are_left_out_and_wait_for_it() {
     let stores = |turns: &mut Turns| turns.execute(FIRST, turns.stores, &[WORD], 1);
