@@ -96,7 +96,13 @@ impl OpenRecord {
             let record = if children { Record::of_tree(root, |number| open_child(&path, number, cut))? } else { root };
             let start = Instant::now();
             let program = Program::new(record)?;
-            Ok::<_, RecordError>(Self { path: path.clone(), allow_cut, children, program, decode_time: start.elapsed() })
+            Ok::<_, RecordError>(Self {
+                path: path.clone(),
+                allow_cut,
+                children,
+                program,
+                decode_time: start.elapsed(),
+            })
         };
         caught(|| shown(&path), || py.detach(open).map_err(input))
     }

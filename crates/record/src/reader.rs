@@ -113,8 +113,7 @@ impl Record {
             return Err(problem.unwrap_or(nothing));
         };
         let (hash, overview) = (hash.digest(), OnceLock::new());
-        let contents =
-            Contents { source, info, program, threads, orders, ended, frames, hash, overview, tree: None };
+        let contents = Contents { source, info, program, threads, orders, ended, frames, hash, overview, tree: None };
         Ok((Self { contents: Arc::new(contents) }, problem))
     }
 
@@ -123,7 +122,10 @@ impl Record {
     ///
     /// # Errors
     /// If one of them cannot be opened or read, or cannot be part of a tree.
-    pub fn of_tree(root: Self, open: impl FnMut(u64) -> Result<Option<Self>, RecordError>) -> Result<Self, RecordError> {
+    pub fn of_tree(
+        root: Self,
+        open: impl FnMut(u64) -> Result<Option<Self>, RecordError>,
+    ) -> Result<Self, RecordError> {
         let (tree, program) = Tree::of(root, open)?;
         let records = || tree.members().iter().map(|member| &member.record);
         let root = &records().next().expect("the root").contents;

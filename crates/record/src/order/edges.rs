@@ -34,7 +34,7 @@ struct Store {
     change: Option<(u64, u64)>,
     /// Whether an exchange or a comparison made it: nothing that counts.
     exchanges: bool,
-    /// Whether its instruction is known, and not only one that stored nearby later.
+    /// Whether its instruction is known, or that of a store that came later.
     is_exact: bool,
 }
 
@@ -156,6 +156,7 @@ pub(super) struct Edges<'a> {
     /// Reads that nothing else puts behind the stores that they saw, by thread, step and slot.
     uncovered: FxHashSet<(usize, u64, u16)>,
     stores: FxHashMap<u64, Vec<Store>>,
+    nearby: &'a FxHashMap<u64, u64>,
     reads: Vec<Read>,
     clock: Clock,
     behind_clock: u64,
@@ -169,7 +170,7 @@ pub(super) struct Edges<'a> {
 
 impl<'a> Edges<'a> {
     /// Of what is logged.
-    pub(super) fn of(record: &'a Record, words: &Words, found: Found) -> Self {
+    pub(super) fn of(record: &'a Record, words: &'a Words, found: Found) -> Self {
         let mut handed_on = FxHashSet::default();
         for tenure in found.queue_locks.iter().flat_map(|(_, tenures)| tenures) {
             handed_on.insert((tenure.thread, tenure.step));
@@ -182,6 +183,7 @@ impl<'a> Edges<'a> {
             loads: vec![Vec::new(); record.threads()],
             found,
             stores: FxHashMap::default(),
+            nearby: &words.nearby,
             reads: Vec::new(),
             failed: FxHashSet::default(),
             clock: Clock(0),
@@ -270,7 +272,8 @@ impl<'a> Edges<'a> {
             self.behind_clock += 1;
             let clock = place_behind(self.clock, self.behind_clock);
             let exchanges = update.is_some() && exchanges(block, place.1);
-            let (address, is_exact) = (access.address, place.0 != 0);
+            let nearby = self.nearby.get(&word).filter(|_| stores.is_empty());
+            let (address, is_exact) = (nearby.copied().unwrap_or(access.address), place.0 != 0);
             stores.push(Store { number, thread, step, clock, address, change: update, exchanges, is_exact });
         }
     }

@@ -28,13 +28,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(
-        number: u64,
-        record: Record,
-        mut spaces: Spaces,
-        first_thread: u32,
-        blocks_before: u32,
-    ) -> Self {
+    pub(super) fn new(number: u64, record: Record, mut spaces: Spaces, first_thread: u32, blocks_before: u32) -> Self {
         spaces.set_part(number);
         let (firsts, lasts, woken) = Default::default();
         Self { number, record, spaces, first_thread, blocks_before, firsts, lasts, woken }

@@ -121,12 +121,8 @@ fn replace(live: &mut Vec<Shared>, ended: &mut Vec<Shared>, clock: Clock, start:
             live.push(shared);
             continue;
         }
-        let part = |from: u64, to: u64| Shared {
-            start: from,
-            end: to,
-            place: shared.place + (from - shared.start),
-            ..shared
-        };
+        let part =
+            |from: u64, to: u64| Shared { start: from, end: to, place: shared.place + (from - shared.start), ..shared };
         let (from, to) = (shared.start.max(start), shared.end.min(end));
         ended.push(Shared { to: clock, ..part(from, to) });
         live.extend((shared.start < from).then(|| part(shared.start, from)));
