@@ -203,6 +203,7 @@ void system_call_identify(struct system_call *call) {
 void system_call_begins(struct thread *thread, struct system_call *call) {
   write_order_send(thread);
   system_call_identify(call);
+  call->clock = 0;
   before(thread, call);
 }
 

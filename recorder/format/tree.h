@@ -54,7 +54,7 @@ struct tree_waiter {
 };
 
 struct tree {
-  int32_t lock;    /* kernel id of the process that has it */
+  int32_t lock;    /* process_lock.h */
   uint32_t joined; /* processes that have had a place; a futex */
   uint32_t count;  /* places in use */
   uint32_t used;   /* and how far */
