@@ -275,8 +275,8 @@ def resolved(asked: Document) -> Document:
     return read
 
 
-# What else decides these: the axes, the resolved machine, and what is done with a job.
-_DECIDED_ELSEWHERE = ("schemes", "set", "power")
+# What else decides these: the axes, the resolved machine, what is done with a job, and the records.
+_DECIDED_ELSEWHERE = ("schemes", "set", "power", "children")
 
 
 @dataclass(frozen=True)

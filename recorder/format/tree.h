@@ -15,6 +15,8 @@
 /* Processes at the same time. */
 #define TREE_PLACES_MAX 4096u
 #define TREE_WAITERS_MAX 4096u
+/* That processes share. */
+#define TREE_OBJECTS_MAX 4096u
 #define TREE_NEVER UINT64_MAX
 /* In instructions: so long one runs at most until it looks whether others are there that nothing
  * was known of, or, where no process of the tree has called the kernel, that somebody outside has.
@@ -53,6 +55,11 @@ struct tree_waiter {
   uint32_t is_woken;
 };
 
+/* Something of which parts are mapped shared: a file, or memory. */
+struct tree_object {
+  uint64_t device, inode;
+};
+
 struct tree {
   int32_t lock;    /* process_lock.h */
   uint32_t joined; /* processes that have had a place; a futex */
@@ -68,6 +75,8 @@ struct tree {
   uint32_t seen_in_call;
   struct tree_place place[TREE_PLACES_MAX];
   struct tree_waiter waiter[TREE_WAITERS_MAX];
+  uint32_t objects;
+  struct tree_object object[TREE_OBJECTS_MAX]; /* in the order in which they were met */
 };
 
 void tree_lock(struct tree *tree, int32_t process);
