@@ -59,6 +59,22 @@ uint64_t channels_number(uint64_t key) {
   return number;
 }
 
+void channels_set_signals(uint64_t key) {
+  supply_table_lock();
+  struct channel *channel = key == 0 ? NULL : channel_of(key);
+  if (channel != NULL)
+    channel->has_signals = 1;
+  supply_table_unlock();
+}
+
+bool channels_have_signals(uint64_t key) {
+  supply_table_lock();
+  const struct channel *channel = channel_of(key);
+  bool have = channel != NULL && channel->has_signals;
+  supply_table_unlock();
+  return have;
+}
+
 /* 0 where there is none left. */
 static uint32_t allocate_supply(void) {
   struct supply_table *table = supply_table();
@@ -164,13 +180,13 @@ struct transfer_edge channels_look(uint64_t key, uint64_t bytes) {
   return transfer(key, bytes, false);
 }
 
-/* What was written to an end before the other one was known is the other one's. */
-static void exchange_contents(struct channel *one, struct channel *other) {
-  struct channel before = *one;
-  *one = (struct channel){one->key,      other->number, other->key,  other->supplied,
-                          one->consumed, other->first,  other->last, other->count};
-  *other = (struct channel){other->key,      before.number, one->key,    before.supplied,
-                            other->consumed, before.first,  before.last, before.count};
+/* What has been written to a channel, as what another one held. */
+static void hold_what_was_in(struct channel *channel, const struct channel *other) {
+  channel->number = other->number;
+  channel->supplied = other->supplied;
+  channel->first = other->first;
+  channel->last = other->last;
+  channel->count = other->count;
 }
 
 void channels_connect(uint64_t one_key, uint64_t other_key) {

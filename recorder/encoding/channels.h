@@ -18,6 +18,10 @@ void supply_table_exit(void);
 /* The channel's number; 0 where the table is full. */
 uint64_t channels_number(uint64_t key);
 
+/* Signals are read from it (signalfd). */
+void channels_set_signals(uint64_t key);
+bool channels_have_signals(uint64_t key);
+
 /* What became of one side of a transfer. */
 struct transfer_edge {
   uint64_t channel; /* its number; 0: the table is full, and the edge is not known */

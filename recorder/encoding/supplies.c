@@ -6,6 +6,7 @@
 #include "fields.h"
 #include "platform.h"
 #include "record_format.h"
+#include "recording.h"
 #include "sent_signals.h"
 #include "socket_ends.h"
 
@@ -99,15 +100,12 @@ void supplies_signal(struct thread *thread, uint32_t number) {
     send_consume(thread, clock, channel);
 }
 
-/* A descriptor that signals are read from. */
-static void consume_signals(struct thread *thread, const struct system_call *call, int64_t result) {
+/* From a descriptor of signalfd: the engine's is a pipe. */
+static void consume_signals(struct thread *thread, uint64_t buffer, uint64_t bytes) {
   struct signalfd_siginfo one;
-  uint64_t set;
   size_t read;
-  if (call->x86_64 != SYS_read || !descriptor_number((int)call->argument[0], "sigmask:", &set))
-    return;
-  for (uint64_t at = 0; at + sizeof(one) <= (uint64_t)result; at += sizeof(one)) {
-    if (platform_read((const void *)(uintptr_t)(call->argument[1] + at), sizeof(one), &one, &read))
+  for (uint64_t at = 0; at + sizeof(one) <= bytes; at += sizeof(one)) {
+    if (platform_read((const void *)(uintptr_t)(buffer + at), sizeof(one), &one, &read))
       supplies_signal(thread, one.ssi_signo);
   }
 }
@@ -126,10 +124,10 @@ static bool is_peek(const struct system_call *call) {
 static void consume_from_descriptor(struct thread *thread, const struct system_call *call,
                                     int64_t result) {
   uint64_t key = channel_key_of_descriptor((int)call->argument[0]);
-  if (key != 0)
-    consume(thread, key, (uint64_t)result, is_peek(call));
+  if (call->x86_64 == SYS_read && key != 0 && channels_have_signals(key))
+    consume_signals(thread, call->argument[1], (uint64_t)result);
   else
-    consume_signals(thread, call, result);
+    consume(thread, key, (uint64_t)result, is_peek(call));
 }
 
 void supplies_consumed(struct thread *thread, const struct system_call *call, int64_t result) {
@@ -153,6 +151,11 @@ void supplies_consumed(struct thread *thread, const struct system_call *call, in
   case SYS_rt_sigtimedwait:
     if (result > 0)
       supplies_signal(thread, (uint32_t)result);
+    break;
+  case SYS_signalfd:
+  case SYS_signalfd4:
+    if (result >= 0)
+      channels_set_signals(channel_key_of_descriptor((int)result));
     break;
   case SYS_socketpair:
     if (result == 0)

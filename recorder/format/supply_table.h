@@ -27,6 +27,7 @@ struct channel {
   uint64_t peer;   /* key of the channel that its bytes go to, if that is another one */
   uint64_t supplied, consumed;
   uint32_t first, last, count; /* of its supplies; `last` means nothing where `first` is 0 */
+  uint32_t has_signals;        /* that are read from it */
 };
 
 /* One that was sent and not taken yet: of those that do not queue, the last. */
