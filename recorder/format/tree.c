@@ -10,7 +10,7 @@
 #include <time.h>
 
 /* Who has a signal sees it sooner, or never. */
-#define LOOKS_MAX 20
+#define LOOKS_MAX 100
 #define LOOK_NS 50000
 
 uint64_t tree_real_ns(void) {
@@ -170,26 +170,27 @@ void tree_runs(struct tree *tree) {
     tree->place[i].has_asked = 0;
 }
 
-void tree_take_from_long_call(struct tree *tree) {
+void tree_take_from_long_call(struct tree *tree, uint64_t long_ns) {
   struct tree_place *holder = tree->holder == 0 ? NULL : &tree->place[tree->holder - 1];
   int32_t in_kernel = TREE_IN_KERNEL;
   if (holder == NULL) {
     tree->seen = 0;
-  } else if (tree->seen == tree->holder && tree->seen_in_call == holder->calls &&
+  } else if (tree->seen != tree->holder || tree->seen_in_call != holder->calls) {
+    tree->seen = holder->kernel == TREE_IN_KERNEL ? tree->holder : 0;
+    tree->seen_in_call = holder->calls;
+    tree->seen_since_ns = tree_real_ns();
+  } else if (tree_real_ns() - tree->seen_since_ns >= long_ns &&
              __atomic_compare_exchange_n(&holder->kernel, &in_kernel, TREE_TURN_IS_TAKEN, false,
                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     holder->meets_others = 1;
     holder->times = (struct tree_times){TREE_NEVER, TREE_NEVER, TREE_NEVER};
     tree_pass(tree, holder, tree->clock);
-  } else {
-    tree->seen = holder->kernel == TREE_IN_KERNEL ? tree->holder : 0;
-    tree->seen_in_call = holder->calls;
   }
 }
 
 void tree_await_look(struct tree *tree, int32_t process) {
   struct tree_place *place = place_of(tree, process);
-  if (place == NULL)
+  if (place == NULL || place->has_turn)
     return;
   const struct timespec time = {.tv_nsec = LOOK_NS};
   uint32_t looks = __atomic_load_n(&place->looks, __ATOMIC_ACQUIRE);
