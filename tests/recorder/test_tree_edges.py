@@ -90,6 +90,10 @@ def test_server_knows_its_clients(recorder: Recorder) -> None:
     assert sorted(edge for edge in edges(records) if edge[1] != 1) == [(1, 2), (1, 3)]
 
 
+def test_select_ends_by_what_a_child_writes(recorder: Recorder) -> None:
+    assert edges(recorded(recorder, "selects")) == [(1, 0)]
+
+
 def test_waits_name_children_that_have_ended(recorder: Recorder) -> None:
     records = recorded(recorder, "waits")
     assert len(records) == 6

@@ -2,6 +2,7 @@
 /* What processes of a tree have of each other.
  *   maps FILE      memory that parent and child map at addresses and offsets of their own
  *   serves FOLDER  a server, and two clients that connect before it accepts
+ *   selects        a byte that is waited for with select
  *   waits          children that end, in all ways in which their parent is told
  */
 #define _GNU_SOURCE
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -111,6 +113,25 @@ static int serves(const char *folder) {
   return 0;
 }
 
+static int selects(void) {
+  int end[2];
+  fd_set set;
+  FD_ZERO(&set);
+  CHECK(pipe(end) == 0);
+  FD_SET(end[0], &set);
+  pid_t child = fork();
+  if (child == 0) {
+    for (volatile int i = 0; i < 100000; i++)
+      ;
+    give(end[1]);
+    exit(0);
+  }
+  CHECK(select(end[0] + 1, &set, NULL, NULL, NULL) == 1 && FD_ISSET(end[0], &set));
+  take(end[0]);
+  await(child);
+  return 0;
+}
+
 static pid_t child_that_ends(int code) {
   pid_t child = fork();
   if (child == 0)
@@ -145,6 +166,8 @@ int main(int argc, char **argv) {
     return maps(argv[2]);
   if (strcmp(argv[1], "serves") == 0)
     return serves(argv[2]);
+  if (strcmp(argv[1], "selects") == 0)
+    return selects();
   if (strcmp(argv[1], "waits") == 0)
     return waits();
   return 2;
