@@ -18,9 +18,12 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* So long a system call may take before others go on. */
-#define LONG_CALL_MS 100
 #define NS_PER_MS 1000000ull
+/* So long a system call may take before others go on; and before others look that wait: mostly for
+ * who makes the call. */
+#define LONG_CALL_MS 100
+#define LONG_CALL_NS (LONG_CALL_MS * NS_PER_MS)
+#define LONG_CALL_OF_WAITING_NS (10 * LONG_CALL_NS)
 
 bool baton_is_passed;
 
@@ -314,23 +317,28 @@ static uint64_t look_out(struct baton_member *member) {
   return wait_ns;
 }
 
-/* The holder has been in the same system call since somebody looked last: it is outside. */
-static void take_from_long_call(void) {
-  baton_lock();
-  struct baton_member *holder = baton.holder;
+/* With the lock. The holder has been seen in the same system call for so long: it is outside. */
+static void take_from(struct baton_member *holder, uint64_t long_ns) {
   int inside = KERNEL_INSIDE;
-  if (holder != NULL && baton.in_kernel == holder && baton.in_call == holder->calls &&
-      __atomic_compare_exchange_n(&holder->kernel, &inside, KERNEL_TAKES_LONG, false,
-                                  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+  if (baton.in_kernel != holder || baton.in_call != holder->calls) {
+    baton.in_kernel = holder->kernel == KERNEL_INSIDE ? holder : NULL;
+    baton.in_call = holder->calls;
+    baton.in_call_since_ns = tree_real_ns();
+  } else if (tree_real_ns() - baton.in_call_since_ns >= long_ns &&
+             __atomic_compare_exchange_n(&holder->kernel, &inside, KERNEL_TAKES_LONG, false,
+                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     baton_tree_leaves_kernel();
     holder->state = BATON_OUTSIDE;
     baton_pass_from(holder);
-  } else if (holder != NULL) {
-    baton.in_kernel = holder->kernel == KERNEL_INSIDE ? holder : NULL;
-    baton.in_call = holder->calls;
-  } else if (baton_tree_is()) {
-    baton_tree_take_from_long_call();
   }
+}
+
+static void take_from_long_call(uint64_t long_ns) {
+  baton_lock();
+  if (baton.holder != NULL)
+    take_from(baton.holder, long_ns);
+  else if (baton_tree_is())
+    baton_tree_take_from_long_call(long_ns);
   baton_unlock();
 }
 
@@ -360,9 +368,9 @@ void baton_await_turn(struct thread *thread, void *where) {
     }
     if (waits && is_signalled) {
       end_by_signal(member);
-    } else if (!waits && __atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0 &&
-               tree_real_ns() > looked_at_ns + LONG_CALL_MS * NS_PER_MS) {
-      take_from_long_call();
+    } else if (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0 &&
+               tree_real_ns() > looked_at_ns + LONG_CALL_NS) {
+      take_from_long_call(waits ? LONG_CALL_OF_WAITING_NS : LONG_CALL_NS);
       looked_at_ns = tree_real_ns();
     }
     baton_tree_looks();

@@ -43,8 +43,14 @@ static void after_wait4(struct thread *thread, const struct system_call *call, i
 static void after_waitid(struct thread *thread, const struct system_call *call) {
   siginfo_t end;
   size_t read;
-  if (call->argument[2] == 0 || (call->argument[3] & WNOWAIT) != 0 ||
-      !platform_read((const void *)(uintptr_t)call->argument[2], sizeof(end), &end, &read) ||
+  if ((call->argument[3] & WNOWAIT) != 0)
+    return;
+  if (call->argument[2] == 0) {
+    if (call->argument[0] == P_PID && call->argument[3] == WEXITED)
+      note(thread, (int32_t)call->argument[1], NULL);
+    return;
+  }
+  if (!platform_read((const void *)(uintptr_t)call->argument[2], sizeof(end), &end, &read) ||
       end.si_pid == 0)
     return;
   int status = end.si_code == CLD_EXITED ? (end.si_status & 0xff) << 8 : end.si_status;

@@ -188,6 +188,9 @@ static int64_t recorded_result(const struct system_call *call, int64_t result) {
   case SYS_fork:
   case SYS_vfork:
   case SYS_wait4:
+  case SYS_msgget:
+  case SYS_semget:
+  case SYS_shmget:
     return result != 0;
   default:
     return result;
@@ -203,6 +206,7 @@ void system_call_identify(struct system_call *call) {
 void system_call_begins(struct thread *thread, struct system_call *call) {
   write_order_send(thread);
   system_call_identify(call);
+  call->clock = 0;
   before(thread, call);
 }
 

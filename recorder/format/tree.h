@@ -61,7 +61,7 @@ struct tree_object {
 };
 
 struct tree {
-  int32_t lock;    /* kernel id of the process that has it */
+  int32_t lock;    /* process_lock.h */
   uint32_t joined; /* processes that have had a place; a futex */
   uint32_t count;  /* places in use */
   uint32_t used;   /* and how far */
@@ -73,6 +73,7 @@ struct tree {
   /* The holder that a waiting thread has found in the kernel. */
   int32_t seen;
   uint32_t seen_in_call;
+  uint64_t seen_since_ns;
   struct tree_place place[TREE_PLACES_MAX];
   struct tree_waiter waiter[TREE_WAITERS_MAX];
   uint32_t objects;
@@ -106,9 +107,8 @@ bool tree_pass(struct tree *tree, struct tree_place *own, uint64_t clock);
 bool tree_claim(struct tree *tree, struct tree_place *own);
 /* A thread of the place runs. */
 void tree_runs(struct tree *tree);
-/* Takes the turn from a process that has been in the same system call since this was called last.
- */
-void tree_take_from_long_call(struct tree *tree);
+/* Takes the turn from a process that has been seen in the same system call for so long. */
+void tree_take_from_long_call(struct tree *tree, uint64_t long_ns);
 
 uint64_t tree_real_ns(void);
 
