@@ -147,7 +147,7 @@ fn check(record: &Record, number: u64) -> Result<(), RecordError> {
     let problem = if info.isa != ISA_X86_64 {
         "processes of a tree are recorded on x86-64 only"
     } else if info.process.unwrap_or_default() != number {
-        "it is not the record of this process of the tree: was it renamed, or left of an earlier recording?"
+        "it is of another process than its name says: was it renamed, or left of an earlier recording?"
     } else if info.options.values {
         "a tree recorded with --values cannot be replayed as one"
     } else if number >= PROCESSES_MAX {

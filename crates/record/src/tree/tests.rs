@@ -169,5 +169,5 @@ fn a_record_of_another_process_is_refused() {
     let mut stranger = Process::new(Some(2));
     stranger.start(10);
     let refused = tree(with_a_child(), Some(stranger)).expect_err("it is process 2");
-    assert!(refused.to_string().contains("not the record of this process"), "{refused}");
+    assert!(refused.to_string().contains("of another process"), "{refused}");
 }
