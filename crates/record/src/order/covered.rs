@@ -159,9 +159,9 @@ impl Covered<'_> {
         }
     }
 
-    /// An access that comes next, by its number from 0 in the log. Whether it is a read that nothing puts behind its
-    /// store.
-    fn take_in(&mut self, at: u32, access: &Logged) -> bool {
+    /// An access that comes next, by its number from 0 in the log. If it is a read that nothing puts behind its store,
+    /// that of this store.
+    fn take_in(&mut self, at: u32, access: &Logged) -> Option<u32> {
         let (thread, word) = (access.thread as usize, word_of(access.address));
         set(&mut self.threads[thread], thread, at + 1);
         let is_told = access.kind == Kind::Update || self.found.words.contains(&word) || self.words.contains_key(&word);
@@ -174,19 +174,27 @@ impl Covered<'_> {
         }
         if access.kind != Kind::Read {
             self.last.insert(word, (thread, at));
-            return false;
+            return None;
         }
-        let Some(&(other, store)) = self.last.get(&word) else { return false };
+        let &(other, store) = self.last.get(&word)?;
         if is_told || other == thread || self.threads[thread].get(other).is_some_and(|behind| *behind > store) {
-            return false;
+            return None;
         }
         set(&mut self.threads[thread], other, store + 1);
-        true
+        Some(store)
     }
 }
 
-/// The reads that nothing puts behind the stores which they saw, by thread, step and slot.
-pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> FxHashSet<(usize, u64, u16)> {
+/// Reads that nothing puts behind the stores which they saw.
+#[derive(Default)]
+pub(super) struct Uncovered {
+    /// By thread, step and slot.
+    pub reads: FxHashSet<(usize, u64, u16)>,
+    /// The stores of which it is not known where they were, by their numbers from 0 in the log.
+    pub unplaced: FxHashSet<usize>,
+}
+
+pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> Uncovered {
     let mut syncs = found.syncs.all.clone();
     syncs.sort_unstable();
     let mut barriers: FxHashMap<_, Barrier> = FxHashMap::default();
@@ -208,16 +216,20 @@ pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> FxHashS
         last: FxHashMap::default(),
     };
     let mut syncs = syncs.into_iter().peekable();
-    let mut reads = FxHashSet::default();
+    let mut uncovered = Uncovered::default();
     for (at, access) in words.log.iter().enumerate() {
         let now: When = (words.clock(access.number), false);
         while let Some((_, thread, sync)) = syncs.next_if(|(when, ..)| *when <= now) {
             covered.pass(thread, sync);
         }
         let thread = access.thread as usize;
-        if covered.take_in(at as u32, access) && found.run_at(thread, access.step).is_none() {
-            reads.insert((thread, access.step, access.place.1));
+        let Some(store) = covered.take_in(at as u32, access) else { continue };
+        if found.run_at(thread, access.step).is_none() {
+            uncovered.reads.insert((thread, access.step, access.place.1));
+            if !words.log.get(store as usize).is_exact() {
+                uncovered.unplaced.insert(store as usize);
+            }
         }
     }
-    reads
+    uncovered
 }

@@ -28,11 +28,14 @@ mod outlines;
 mod polling;
 mod queue_locks;
 mod rounds;
+mod unplaced;
 mod updates;
 mod walk;
 mod words;
 
 pub(super) use changes::{Changes, FrameChanges};
+
+use rustc_hash::FxHashSet;
 
 use super::error::RecordError;
 use super::info::ISA_X86_64;
@@ -64,8 +67,15 @@ pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError
         return Ok(Some(Changes::that_keep(&rounds.finish().1.polled, frames)));
     }
     let frames = turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
-    let (words, found) = rounds.finish();
-    Ok(Some(Edges::of(record, &words, found).finish(frames)))
+    let (mut words, found) = rounds.finish();
+    let mut uncovered = covered::uncovered(&words, &found, record.threads());
+    let unplaced = uncovered.unplaced.iter().copied().chain(words.unplaced(&found.words));
+    let unplaced: FxHashSet<usize> = unplaced.collect();
+    if !unplaced.is_empty() {
+        unplaced::place(record, &outlines, &mut words, &frames, unplaced.into_iter())?;
+        uncovered = covered::uncovered(&words, &found, record.threads());
+    }
+    Ok(Some(Edges::of(record, &words, found, uncovered).finish(frames)))
 }
 
 #[cfg(test)]

@@ -241,6 +241,14 @@ impl Words {
         self.log.sort();
     }
 
+    /// Of the stores to some words, those of which it is not known where they were, by their numbers from 0 in the log.
+    pub(super) fn unplaced(&self, words: &FxHashSet<u64>) -> impl Iterator<Item = usize> {
+        let is_unplaced = |access: &Logged| {
+            !access.is_exact() && access.kind == Kind::Store && words.contains(&word_of(access.address))
+        };
+        self.log.iter().enumerate().filter(move |(_, access)| is_unplaced(access)).map(|(at, _)| at)
+    }
+
     /// The only thread that has touched a word hands out a number there.
     pub(super) fn hand_out(&mut self, thread: usize, shared: usize, step: u64) {
         self.shared[shared].alone = Some((thread, Some(step)));
