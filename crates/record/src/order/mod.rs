@@ -35,8 +35,6 @@ mod words;
 
 pub(super) use changes::{Changes, FrameChanges};
 
-use rustc_hash::FxHashSet;
-
 use super::error::RecordError;
 use super::info::ISA_X86_64;
 use super::reader::Record;
@@ -69,11 +67,16 @@ pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError
     let frames = turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
     let (mut words, found) = rounds.finish();
     let mut uncovered = covered::uncovered(&words, &found, record.threads());
-    let unplaced = uncovered.unplaced.iter().copied().chain(words.unplaced(&found.words));
-    let unplaced: FxHashSet<usize> = unplaced.collect();
-    if !unplaced.is_empty() {
-        unplaced::place(record, &outlines, &mut words, &frames, unplaced.into_iter())?;
+    uncovered.unplaced.extend(words.unplaced(|word| found.words.contains(&word)));
+    if !uncovered.unplaced.is_empty() {
+        unplaced::place(record, &outlines, &mut words, &frames, uncovered.unplaced)?;
         uncovered = covered::uncovered(&words, &found, record.threads());
+        // Where these came earlier, others may put less behind themselves.
+        if !uncovered.unplaced.is_empty() {
+            let unplaced = words.unplaced(|_| true);
+            unplaced::place(record, &outlines, &mut words, &frames, unplaced)?;
+            uncovered = covered::uncovered(&words, &found, record.threads());
+        }
     }
     Ok(Some(Edges::of(record, &words, found, uncovered).finish(frames)))
 }

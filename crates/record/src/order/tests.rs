@@ -421,6 +421,44 @@ fn who_waits_at_a_condition_gives_the_mutex_to_others_and_takes_it_again() {
     }
 }
 
+/// The first thread stores, posts or not, and stores to the same line again long after; what the second then waits for,
+/// and how far behind its begin the first says so.
+fn stored_long_before(is_posted: bool) -> (usize, usize, Option<usize>) {
+    let mut turns = Turns::new();
+    turns.start(SECOND);
+    turns.turn(FIRST);
+    turns.execute(FIRST, turns.stores, &[WORD], 1);
+    if is_posted {
+        turns.event(FIRST, |clock| Event::SemaphorePost { clock, object: OBJECT });
+    }
+    turns.execute(FIRST, turns.works, &[], 10_000);
+    turns.execute(FIRST, turns.stores, &[WORD + 4], 1);
+    turns.turn(SECOND);
+    if is_posted {
+        turns.event(SECOND, |clock| Event::SemaphoreWait { clock, object: OBJECT, wake: None });
+    }
+    turns.execute(SECOND, turns.polls, &[WORD], 1);
+    turns.execute(SECOND, turns.works, &[], 1);
+    let record = turns.record();
+    let (_, events) = seen(&record, SECOND);
+    let count = |is: fn(&&Event) -> bool| events.iter().filter(is).count();
+    let (of_first, released) = seen(&record, FIRST);
+    let place = released.iter().position(|event| matches!(event, Event::SpinRelease { object: WORD, .. }));
+    let place =
+        place.map(|nth| of_first.iter().enumerate().filter(|(_, step)| **step == 0).nth(nth).expect("a step").0);
+    (
+        count(|event| matches!(event, Event::SpinWait { object: WORD, .. })),
+        count(|event| matches!(event, Event::DroppedEdges { .. })),
+        place,
+    )
+}
+
+#[test]
+fn a_store_long_before_another_to_its_line_is_found_where_it_was() {
+    assert_eq!(stored_long_before(false), (1, 0, Some(2)), "behind the begin of the thread and of its turn");
+    assert_eq!(stored_long_before(true), (0, 0, None), "it was before the post");
+}
+
 #[test]
 fn under_a_lock_nothing_waits_for_what_was_stored_already() {
     let locks = |turns: &mut Turns| turns.event(SECOND, |clock| Event::MutexLock { clock, object: OBJECT });

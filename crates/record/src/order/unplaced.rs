@@ -28,7 +28,7 @@ pub(super) fn place(
     outlines: &Outlines,
     words: &mut Words,
     frames: &[Vec<u64>],
-    stores: impl Iterator<Item = usize>,
+    stores: FxHashSet<usize>,
 ) -> Result<(), RecordError> {
     let mut of_threads: Vec<FxHashMap<u64, Unplaced>> = vec![FxHashMap::default(); frames.len()];
     for at in stores {

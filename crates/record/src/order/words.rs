@@ -242,11 +242,10 @@ impl Words {
     }
 
     /// Of the stores to some words, those of which it is not known where they were, by their numbers from 0 in the log.
-    pub(super) fn unplaced(&self, words: &FxHashSet<u64>) -> impl Iterator<Item = usize> {
-        let is_unplaced = |access: &Logged| {
-            !access.is_exact() && access.kind == Kind::Store && words.contains(&word_of(access.address))
-        };
-        self.log.iter().enumerate().filter(move |(_, access)| is_unplaced(access)).map(|(at, _)| at)
+    pub(super) fn unplaced(&self, is_wanted: impl Fn(u64) -> bool) -> FxHashSet<usize> {
+        let is_unplaced =
+            |access: &Logged| !access.is_exact() && access.kind == Kind::Store && is_wanted(word_of(access.address));
+        self.log.iter().enumerate().filter(|(_, access)| is_unplaced(access)).map(|(at, _)| at).collect()
     }
 
     /// The only thread that has touched a word hands out a number there.
