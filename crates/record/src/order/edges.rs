@@ -9,7 +9,7 @@ mod loads;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, PLACES, place_behind};
-use super::covered::uncovered;
+use super::covered::Uncovered;
 use super::found::{Found, Held};
 use super::history::Place;
 use super::log::{Kind, Logged};
@@ -34,7 +34,7 @@ struct Store {
     change: Option<(u64, u64)>,
     /// Whether an exchange or a comparison made it: nothing that counts.
     exchanges: bool,
-    /// Whether its instruction is known, or that of a store that came later.
+    /// Whether its instruction is known, and not only one that stored nearby later.
     is_exact: bool,
 }
 
@@ -156,7 +156,6 @@ pub(super) struct Edges<'a> {
     /// Reads that nothing else puts behind the stores that they saw, by thread, step and slot.
     uncovered: FxHashSet<(usize, u64, u16)>,
     stores: FxHashMap<u64, Vec<Store>>,
-    nearby: &'a FxHashMap<u64, u64>,
     reads: Vec<Read>,
     clock: Clock,
     behind_clock: u64,
@@ -170,7 +169,7 @@ pub(super) struct Edges<'a> {
 
 impl<'a> Edges<'a> {
     /// Of what is logged.
-    pub(super) fn of(record: &'a Record, words: &'a Words, found: Found) -> Self {
+    pub(super) fn of(record: &'a Record, words: &Words, found: Found, uncovered: Uncovered) -> Self {
         let mut handed_on = FxHashSet::default();
         for tenure in found.queue_locks.iter().flat_map(|(_, tenures)| tenures) {
             handed_on.insert((tenure.thread, tenure.step));
@@ -179,11 +178,10 @@ impl<'a> Edges<'a> {
         let mut edges = Self {
             program: record.program(),
             known: found.words.clone(),
-            uncovered: uncovered(words, &found, record.threads()),
+            uncovered: uncovered.reads,
             loads: vec![Vec::new(); record.threads()],
             found,
             stores: FxHashMap::default(),
-            nearby: &words.nearby,
             reads: Vec::new(),
             failed: FxHashSet::default(),
             clock: Clock(0),
@@ -272,8 +270,7 @@ impl<'a> Edges<'a> {
             self.behind_clock += 1;
             let clock = place_behind(self.clock, self.behind_clock);
             let exchanges = update.is_some() && exchanges(block, place.1);
-            let nearby = self.nearby.get(&word).filter(|_| stores.is_empty());
-            let (address, is_exact) = (nearby.copied().unwrap_or(access.address), place.0 != 0);
+            let (address, is_exact) = (access.address, access.is_exact());
             stores.push(Store { number, thread, step, clock, address, change: update, exchanges, is_exact });
         }
     }

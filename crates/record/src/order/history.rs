@@ -1,7 +1,5 @@
 //! What a thread did lately, to look back at, and what it did in a round of a loop.
 
-use std::cell::Cell;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::outlines::{Access, Outlines};
@@ -19,10 +17,8 @@ const KEPT_SLOTS: u64 = 1 << 17;
 const DEPTH_FIRST: usize = 1 << 20;
 /// Between two looks of one wait.
 pub(super) const LOOK_INSTRUCTIONS_MAX: u64 = 100;
-/// A store to a word is looked for among so many blocks before one that stored nearby, and among all that are kept as
-/// long as not more than one in so many that came by is looked at for that.
+/// A store to a word is looked for among so many blocks before one that stored nearby.
 const STORE_AGO_MAX: usize = 512;
-const PASSED_PER_LOOK: u64 = 8;
 /// So many calls deep a thread's blocks are known.
 const DEPTHS: usize = 1 << 12;
 /// Blocks and events, and slots, after which it is looked for what will be forgotten.
@@ -211,8 +207,6 @@ pub(super) struct History {
     /// there.
     last: Vec<u64>,
     depth_known: usize,
-    /// Blocks that were looked at for stores.
-    looked_at: Cell<u64>,
 }
 
 impl Default for History {
@@ -224,7 +218,6 @@ impl Default for History {
             depth: DEPTH_FIRST,
             last: Vec::new(),
             depth_known: DEPTH_FIRST,
-            looked_at: Cell::new(0),
         }
     }
 }
@@ -433,9 +426,8 @@ impl History {
         Some(FirstLook { word, from: from?, places, changed })
     }
 
-    /// The store to a word that came last, up to a step: its step, its place and its address. If that is not found, it
-    /// came before the first store to any word that is known, which is given instead; and if there is none, before the
-    /// step that is given, without a place.
+    /// The store to a word that came last, up to a step: its step, its place and its address.
+    /// If it is not found, it came before the step that is given instead, and has no place.
     pub(super) fn last_store(&self, memory: Memory<'_>, word: u64, to: u64) -> Option<(u64, Place, u64)> {
         let kept = self.counts.passed.min(KEPT);
         let (mut below, mut above) = (self.counts.passed - kept, self.counts.passed);
@@ -443,38 +435,21 @@ impl History {
             let middle = below + (above - below) / 2;
             if self.passed[(middle % KEPT) as usize].step <= to { below = middle + 1 } else { above = middle }
         }
-        let may_look = self.looked_at.get() * PASSED_PER_LOOK <= self.counts.passed;
-        let most = if may_look { KEPT as usize } else { STORE_AGO_MAX };
-        let (mut slots, mut first) = (Vec::new(), (to, (0, 0), word * WORD_BYTES));
-        let mut looked_at = 0;
-        for number in (self.counts.passed - kept..below).rev().take(most) {
+        let (mut slots, mut first) = (Vec::new(), to);
+        for number in (self.counts.passed - kept..below).rev().take(STORE_AGO_MAX) {
             let passed = &self.passed[(number % KEPT) as usize];
-            let mut is_found = false;
-            first.0 = if first.1.0 == 0 { passed.step } else { first.0 };
+            let mut found = None;
             self.visit_block(memory, passed, &mut slots, |look| {
-                if look.act != Act::Reads && (look.word == word || !is_found) {
-                    (first, is_found) = ((passed.step, look.place, look.address), look.word == word);
+                if look.word == word && look.act != Act::Reads {
+                    found = Some((passed.step, look.place, look.address));
                 }
             });
-            looked_at += 1;
-            if is_found {
-                break;
+            first = passed.step;
+            if found.is_some() {
+                return found;
             }
         }
-        self.looked_at.set(self.looked_at.get() + looked_at);
-        // The thread has gone further than what is kept.
-        for number in (below..self.counts.passed).take(STORE_AGO_MAX) {
-            if first.1.0 != 0 {
-                break;
-            }
-            let passed = &self.passed[(number % KEPT) as usize];
-            self.visit_block(memory, passed, &mut slots, |look| {
-                if look.act != Act::Reads && first.1.0 == 0 {
-                    first = (passed.step, look.place, look.address);
-                }
-            });
-        }
-        Some(first)
+        Some((first, (0, 0), word * WORD_BYTES))
     }
 
     /// Whether a round up to here leaves shared memory as it found it, gives back its locks, and does nothing loud.

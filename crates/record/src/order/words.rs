@@ -57,8 +57,6 @@ pub(super) struct Words {
     shared: Vec<Shared>,
     moments: Moments,
     pub log: Log,
-    /// Of words of which it is not known which store another thread saw first, where one is that came later.
-    pub nearby: FxHashMap<u64, u64>,
     log_length_max: usize,
 }
 
@@ -69,7 +67,6 @@ impl Words {
             shared: Vec::new(),
             moments: Moments { clocks: vec![Clock(0)], of_threads: vec![Vec::new(); threads] },
             log: Log::new(threads),
-            nearby: FxHashMap::default(),
             log_length_max: LOG_LENGTH,
         }
     }
@@ -123,7 +120,7 @@ impl Words {
     }
 
     /// The number of a word that is shared, or updated, from now on, if it was not before. `exact` is where its last
-    /// store was, or another one that came later, if that is known.
+    /// store was, if that is known.
     pub(super) fn share(&mut self, thread: usize, word: u64, exact: Option<(u64, Place, u64)>) -> usize {
         let state = self.state(word);
         if let Some(shared) = state.shared() {
@@ -136,11 +133,6 @@ impl Words {
         }
         if let Some((thread, step)) = state.store() {
             let (step, place, address) = exact.unwrap_or((step, (0, 0), word * WORD_BYTES));
-            let is_nearby = word_of(address) != word;
-            if is_nearby {
-                self.nearby.insert(word, address);
-            }
-            let address = if is_nearby { word * WORD_BYTES } else { address };
             let store = Logged { address, ..self.logged(thread, step, place, Kind::Store) };
             shared.version = Version { number: store.number, thread, step };
             shared.readers = 1 << (thread % READERS);
@@ -247,6 +239,13 @@ impl Words {
     pub(super) fn finish(&mut self) {
         self.forget(0, LOG_LENGTH_SEEN);
         self.log.sort();
+    }
+
+    /// Of the stores to some words, those of which it is not known where they were, by their numbers from 0 in the log.
+    pub(super) fn unplaced(&self, is_wanted: impl Fn(u64) -> bool) -> FxHashSet<usize> {
+        let is_unplaced =
+            |access: &Logged| !access.is_exact() && access.kind == Kind::Store && is_wanted(word_of(access.address));
+        self.log.iter().enumerate().filter(|(_, access)| is_unplaced(access)).map(|(at, _)| at).collect()
     }
 
     /// The only thread that has touched a word hands out a number there.
