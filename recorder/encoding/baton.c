@@ -2,6 +2,7 @@
 #include "baton.h"
 
 #include "baton_limits.h"
+#include "baton_long_call.h"
 #include "baton_members.h"
 #include "baton_queue.h"
 #include "baton_tree.h"
@@ -19,11 +20,6 @@
 #include <time.h>
 
 #define NS_PER_MS 1000000ull
-/* So long a system call may take before others go on; and before others look that wait: mostly for
- * who makes the call. */
-#define LONG_CALL_MS 100
-#define LONG_CALL_NS (LONG_CALL_MS * NS_PER_MS)
-#define LONG_CALL_OF_WAITING_NS (10 * LONG_CALL_NS)
 
 bool baton_is_passed;
 
@@ -317,31 +313,6 @@ static uint64_t look_out(struct baton_member *member) {
   return wait_ns;
 }
 
-/* With the lock. The holder has been seen in the same system call for so long: it is outside. */
-static void take_from(struct baton_member *holder, uint64_t long_ns) {
-  int inside = KERNEL_INSIDE;
-  if (baton.in_kernel != holder || baton.in_call != holder->calls) {
-    baton.in_kernel = holder->kernel == KERNEL_INSIDE ? holder : NULL;
-    baton.in_call = holder->calls;
-    baton.in_call_since_ns = tree_real_ns();
-  } else if (tree_real_ns() - baton.in_call_since_ns >= long_ns &&
-             __atomic_compare_exchange_n(&holder->kernel, &inside, KERNEL_TAKES_LONG, false,
-                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-    baton_tree_leaves_kernel();
-    holder->state = BATON_OUTSIDE;
-    baton_pass_from(holder);
-  }
-}
-
-static void take_from_long_call(uint64_t long_ns) {
-  baton_lock();
-  if (baton.holder != NULL)
-    take_from(baton.holder, long_ns);
-  else if (baton_tree_is())
-    baton_tree_take_from_long_call(long_ns);
-  baton_unlock();
-}
-
 static void sleep_briefly(uint64_t ns) {
   struct timespec time = {.tv_nsec = (long)ns};
   raw_system_call(SYS_nanosleep, (uintptr_t)&time, 0, 0);
@@ -370,7 +341,7 @@ void baton_await_turn(struct thread *thread, void *where) {
       end_by_signal(member);
     } else if (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0 &&
                tree_real_ns() > looked_at_ns + LONG_CALL_NS) {
-      take_from_long_call(waits ? LONG_CALL_OF_WAITING_NS : LONG_CALL_NS);
+      baton_take_from_long_call(waits);
       looked_at_ns = tree_real_ns();
     }
     baton_tree_looks();
