@@ -117,8 +117,8 @@ impl Record {
         Ok((Self { contents: Arc::new(contents) }, problem))
     }
 
-    /// The records of a process and of all that began in it, as one; `open` opens that of the process with a number, if it
-    /// has one.
+    /// The records of a process and of all that began in it, as one; `open` opens that of the process with a number,
+    /// if it has one.
     ///
     /// # Errors
     /// If one of them cannot be opened or read, or cannot be part of a tree.
@@ -239,6 +239,11 @@ impl Record {
         self.tree().map_or(1, |tree| tree.members().len())
     }
 
+    /// Whether no other thread can see what it stores.
+    pub(super) fn is_alone(&self, thread: ThreadId) -> bool {
+        self.tree().is_some_and(|tree| tree.member_of(thread).is_alone())
+    }
+
     pub(super) fn tree(&self) -> Option<&Tree> {
         self.contents.tree.as_ref()
     }
@@ -288,6 +293,10 @@ impl Record {
 
     pub(super) fn refuse(&self, frame: Option<FramePlace>, problem: Problem) -> RecordError {
         RecordError { record: self.source().name().to_string(), frame, problem }
+    }
+
+    pub(super) fn frames_of(&self, thread: ThreadId) -> usize {
+        self.trace_frames(thread).len()
     }
 
     fn trace_frames(&self, thread: ThreadId) -> &[TraceFrame] {

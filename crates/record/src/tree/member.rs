@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pairing::{Pairing, Woken};
 use super::spaces::Spaces;
@@ -25,22 +25,26 @@ pub(crate) struct Member {
     lasts: FxHashMap<u64, ThreadId>,
     /// At objects that processes share.
     woken: FxHashMap<Clock, Woken>,
+    /// Whether it has anything mapped to which a process stores.
+    shares: bool,
 }
 
 impl Member {
     pub(super) fn new(number: u64, record: Record, mut spaces: Spaces, first_thread: u32, blocks_before: u32) -> Self {
         spaces.set_part(number);
         let (firsts, lasts, woken) = Default::default();
-        Self { number, record, spaces, first_thread, blocks_before, firsts, lasts, woken }
+        Self { number, record, spaces, first_thread, blocks_before, firsts, lasts, woken, shares: true }
     }
 
-    /// The threads of all processes, and who woke whom.
+    /// The threads of all processes, the objects to which one of them stores, and who woke whom.
     pub(super) fn know(
         &mut self,
         firsts: &BTreeMap<u64, ThreadId>,
         lasts: &BTreeMap<u64, ThreadId>,
+        written: &FxHashSet<u64>,
         pairing: &Pairing,
     ) {
+        self.shares = self.spaces.objects().iter().any(|(object, _)| written.contains(object));
         self.firsts = firsts.iter().map(|(process, thread)| (*process, *thread)).collect();
         self.lasts = lasts.iter().map(|(process, thread)| (*process, *thread)).collect();
         if self.spaces.has_shared() {
@@ -56,12 +60,7 @@ impl Member {
 
     /// Whether what it stores no other thread can see.
     pub(crate) fn is_alone(&self) -> bool {
-        self.record.threads() == 1 && !self.spaces.has_shared()
-    }
-
-    /// The thread's number in its own record.
-    pub(crate) fn own_thread(&self, thread: ThreadId) -> ThreadId {
-        ThreadId(thread.0 - self.first_thread)
+        self.record.threads() == 1 && !self.shares
     }
 
     fn thread(&self, own: ThreadId) -> ThreadId {

@@ -110,9 +110,11 @@ impl Tree {
         }
         let firsts: BTreeMap<u64, ThreadId> =
             tree.members.iter().map(|member| (member.number, ThreadId(member.first_thread))).collect();
+        let objects = tree.members.iter().flat_map(|member| member.spaces.objects());
+        let written = objects.filter(|(_, is_written)| *is_written).map(|(object, _)| *object).collect();
         let pairing = Pairing::of(&tree.members)?;
         for member in &mut tree.members {
-            member.know(&firsts, &last_threads, &pairing);
+            member.know(&firsts, &last_threads, &written, &pairing);
         }
         Ok((tree, program))
     }

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::address_ranges::AddressRange;
-use crate::event::{Clock, Event};
+use crate::event::{Clock, Event, Protection};
 
 /// Addresses of programs are below; what lies above is the kernel's, and the same for all.
 const PROGRAM_ADDRESSES: u64 = 1 << 47;
@@ -38,6 +38,8 @@ pub(super) struct Spaces {
     base: u64,
     /// Ascending.
     cells: Vec<Cell>,
+    /// What it has mapped shared, and whether to store there.
+    objects: Vec<(u64, bool)>,
 }
 
 fn range_of(event: &Event) -> Option<(Clock, u64, u64)> {
@@ -55,19 +57,23 @@ impl Spaces {
     pub(super) fn of(mut events: Vec<Event>) -> Self {
         events.sort_by_key(Event::clock);
         let (mut live, mut ended): (Vec<Shared>, Vec<Shared>) = (Vec::new(), Vec::new());
-        let mut mapped_at: FxHashMap<u64, Clock> = FxHashMap::default();
+        let mut objects = Vec::new();
+        let mut mapped_at: FxHashMap<u64, (Clock, bool)> = FxHashMap::default();
         for event in &events {
             if let Event::SharedMapping { clock, start, length, object, offset } = *event {
-                let from = mapped_at.get(&start).copied().unwrap_or(clock);
+                let (from, is_written) = mapped_at.get(&start).copied().unwrap_or((clock, true));
+                objects.push((object, is_written));
                 let place = ((FIRST_OBJECT + object) << PART_SHIFT) + offset;
                 live.push(Shared { start, end: start.saturating_add(length), from, to: Clock(u64::MAX), place });
             } else if let Some((clock, start, end)) = range_of(event) {
-                mapped_at.insert(start, clock);
+                let is_written =
+                    matches!(event, Event::Map { protection, .. } if protection.0 & Protection::WRITE != 0);
+                mapped_at.insert(start, (clock, is_written));
                 replace(&mut live, &mut ended, clock, start, end);
             }
         }
         ended.append(&mut live);
-        Self { base: 0, cells: cells_of(&ended) }
+        Self { base: 0, cells: cells_of(&ended), objects }
     }
 
     /// Its own memory lies in the part with this number.
@@ -78,6 +84,11 @@ impl Spaces {
     /// Whether it shares memory at any time.
     pub(super) fn has_shared(&self) -> bool {
         !self.cells.is_empty()
+    }
+
+    /// What it has mapped shared, and whether to store there.
+    pub(super) fn objects(&self) -> &[(u64, bool)] {
+        &self.objects
     }
 
     /// Where an address lay at a time.
@@ -145,7 +156,7 @@ fn cells_of(all: &[Shared]) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{MappingKind, Protection};
+    use crate::event::MappingKind;
 
     const PAGE: u64 = 4096;
 
