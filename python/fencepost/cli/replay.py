@@ -172,7 +172,10 @@ def _replay(
     for name, machine in plan.machines.items():
         for each in plan.own_options.values():
             check_machine(f"{context.info_name} {name}", machine, len(records or [""]), each)
-    with recorded(program, records, plan.options) as opened, Watch(console.messages(), quiet) as watch:
+    with (
+        recorded(program, records, plan.options) as opened,
+        Watch(console.messages(), quiet) as watch,
+    ):
         experiment = plan.with_records(opened)
         result = hold_up.of_options(experiment, jobs or os.cpu_count() or 1, watch)
     try:
