@@ -146,9 +146,12 @@ impl Tree {
 
 fn check(record: &Record, number: u64) -> Result<(), RecordError> {
     let info = record.info();
+    let process = info.process.unwrap_or_default();
     let problem = if info.isa != ISA_X86_64 {
         "processes of a tree are recorded on x86-64 only"
-    } else if info.process.unwrap_or_default() != number {
+    } else if number == 0 && process > 0 {
+        "it is of a child: with its children the record of the first process is replayed"
+    } else if process != number {
         "it is of another process than its name says: was it renamed, or left of an earlier recording?"
     } else if info.options.values {
         "a tree recorded with --values cannot be replayed as one"
@@ -157,7 +160,7 @@ fn check(record: &Record, number: u64) -> Result<(), RecordError> {
     } else {
         return Ok(());
     };
-    Err(record.refuse(None, Problem::Malformed(problem)))
+    Err(record.refuse(None, Problem::Tree(problem)))
 }
 
 #[cfg(test)]

@@ -165,6 +165,17 @@ fn what_a_child_supplies_and_its_end_are_waited_for_where_it_is_there() {
 }
 
 #[test]
+fn a_child_is_no_first_process() {
+    let mut child = Process::new(Some(1));
+    child.start(10);
+    let refused = tree(child, None).expect_err("it is process 1");
+    assert_eq!(
+        refused.to_string(),
+        "process: it is of a child: with its children the record of the first process is replayed"
+    );
+}
+
+#[test]
 fn a_record_of_another_process_is_refused() {
     let mut stranger = Process::new(Some(2));
     stranger.start(10);
