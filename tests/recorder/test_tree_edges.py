@@ -12,11 +12,11 @@ RECORDINGS = 5
 PAGE = 4096
 
 
-def recorded(recorder: Recorder, *arguments: str) -> list[rf.Record]:
+def recorded(recorder: Recorder, *arguments: str, recordings: int = RECORDINGS) -> list[rf.Record]:
     """The records of the processes in their order, which are equal each time."""
     program = recorder.compile("tree_edges", "-O1")
     found: list[dict[str, bytes]] = []
-    for _ in range(RECORDINGS):
+    for _ in range(recordings):
         run = recorder.record(program, *arguments, options=("--children",))
         assert run.returncode == 0, run.stderr
         paths = list(recorder.folder.glob("record*.fencepost"))
@@ -95,7 +95,8 @@ def test_select_ends_by_what_a_child_writes(recorder: Recorder) -> None:
 
 
 def test_waits_name_children_that_have_ended(recorder: Recorder) -> None:
-    records = recorded(recorder, "waits")
+    # One of them stops, and loses its turn by the real clock: nothing says that two are equal.
+    records = recorded(recorder, "waits", recordings=1)
     assert len(records) == 6
     waits = [event.fields["process"] for event in records[0].events(None, "child_wait")]
     assert waits == [1, 2, 3, 4]

@@ -434,21 +434,19 @@ impl Event {
     /// Hands on every place in the process clock that it names.
     pub(super) fn visit_clocks(&mut self, mut visit: impl FnMut(&mut Clock)) {
         use Event as E;
+        if let Some(Some(wake)) = self.wake_mut() {
+            visit(wake);
+        }
         match self {
-            E::ConditionWait { clock, wake, .. }
-            | E::SemaphoreWait { clock, wake, .. }
-            | E::Consume { clock, supply: wake, .. }
-            | E::FutexWait { clock, wake, .. } => {
-                visit(clock);
-                if let Some(wake) = wake {
-                    visit(wake);
-                }
-            }
             E::SpinWait { clock, wake, .. } => {
                 visit(clock);
                 visit(wake);
             }
-            E::ThreadStart { clock, .. }
+            E::ConditionWait { clock, .. }
+            | E::SemaphoreWait { clock, .. }
+            | E::Consume { clock, .. }
+            | E::FutexWait { clock, .. }
+            | E::ThreadStart { clock, .. }
             | E::ThreadExit { clock }
             | E::ThreadCreate { clock, .. }
             | E::ThreadJoin { clock, .. }

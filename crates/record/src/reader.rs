@@ -295,11 +295,7 @@ impl Record {
         RecordError { record: self.source().name().to_string(), frame, problem }
     }
 
-    pub(super) fn frames_of(&self, thread: ThreadId) -> usize {
-        self.trace_frames(thread).len()
-    }
-
-    fn trace_frames(&self, thread: ThreadId) -> &[TraceFrame] {
+    pub(super) fn trace_frames(&self, thread: ThreadId) -> &[TraceFrame] {
         self.contents.threads.get(thread.0 as usize).map_or(&[], Vec::as_slice)
     }
 

@@ -94,7 +94,7 @@ impl Turns {
             let mut frames = cursor.frames;
             if record.is_alone(cursor.thread) {
                 // Nothing of them changes: where they begin does not matter.
-                frames.resize(record.frames_of(cursor.thread), 0);
+                frames.resize(record.trace_frames(cursor.thread).len(), 0);
             }
             frames.push(cursor.number);
             frames
