@@ -5,22 +5,10 @@
 #include "record_format.h"
 #include "recording.h"
 
-#include <string.h>
-
-/* The inode of a segment of System V is its identifier, and its device that of other memory. */
-#define DEVICE_OF_SEGMENTS UINT64_MAX
-#define SEGMENT_NAME "/SYSV"
-
-static uint64_t device_of(const struct kernel_map *map) {
-  if (strncmp(map->name, SEGMENT_NAME, sizeof(SEGMENT_NAME) - 1) == 0)
-    return DEVICE_OF_SEGMENTS;
-  return (uint64_t)map->device_major << 32 | map->device_minor;
-}
-
 /* The number of what is mapped, or how many there are at most where there are too many. */
 static uint32_t object_of(const struct kernel_map *map) {
   struct tree *tree = recording.tree;
-  uint64_t device = device_of(map);
+  uint64_t device = kernel_map_device(map);
   tree_lock(tree, recording.process);
   uint32_t number = 0;
   while (number < tree->objects &&
