@@ -41,6 +41,8 @@ HELD = matching(
         "lock_ticket_uncontended-plain-gcc-O2",
         "ring-plain-gcc-O2",
         "rotating_flags-backoff-gcc-O2",
+        "rotating_messages_32-pause-gcc-O2",
+        "rotating_vectors-plain-gcc-O2",
         "version_held-pause-gcc-O2",
         "version_tree-plain-gcc-O2",
         "versions-plain-gcc-O2",

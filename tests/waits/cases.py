@@ -65,6 +65,14 @@ def _lock(name: str) -> tuple[Program, Program]:
     return lock, replace(lock, name=f"{name}_uncontended", options=("-DUNCONTENDED",))
 
 
+def _messages(*sizes: int) -> Iterator[Program]:
+    """Messages of so many bytes, which are polled as a whole."""
+    messages = _written("rotating_messages", reference=_BARRIER)
+    for size in sizes:
+        options = (f"-DMESSAGE_BYTES={size}",)
+        yield replace(messages, name=f"{messages.name}_{size}", options=options)
+
+
 PROGRAMS = (
     _written(_BARRIER, waits=()),
     _written("barrier_sense", reference=_BARRIER),
@@ -82,6 +90,8 @@ PROGRAMS = (
     *_lock("lock_mcs"),
     *(replace(lock, waits=()) for lock in _lock("lock_futex")),
     _written("rotating_flags", reference=_BARRIER),
+    _written("rotating_vectors", reference=_BARRIER),
+    *_messages(16, 32),
     _written("task_queues"),
     _written(_RING, waits=()),
     _written("ring", reference=_RING),
@@ -111,7 +121,7 @@ _FAR = (
     "for_openmp",
     "lock_*",
     "ring*",
-    "rotating_flags",
+    "rotating_*",
     "shared_index",
     "token_socketpair",
     "version*",

@@ -114,6 +114,8 @@ struct Covered<'a> {
     found: &'a Found,
     /// Who stored to each word last, and by which access in the log.
     last: FxHashMap<u64, (usize, u32)>,
+    /// The last store's thread, step and slot, and the first access of these: a wide one is one for each word.
+    latest: ((u32, u64, u16), u32),
 }
 
 impl Covered<'_> {
@@ -173,7 +175,11 @@ impl Covered<'_> {
             }
         }
         if access.kind != Kind::Read {
-            self.last.insert(word, (thread, at));
+            let of = (access.thread, access.step, access.place.1);
+            if self.latest.0 != of || !access.is_exact() {
+                self.latest = (of, at);
+            }
+            self.last.insert(word, (thread, self.latest.1));
             return None;
         }
         let &(other, store) = self.last.get(&word)?;
@@ -188,8 +194,8 @@ impl Covered<'_> {
 /// Reads that nothing puts behind the stores which they saw.
 #[derive(Default)]
 pub(super) struct Uncovered {
-    /// By thread, step and slot.
-    pub reads: FxHashSet<(usize, u64, u16)>,
+    /// By thread, step, slot and word.
+    pub reads: FxHashSet<(usize, u64, u16, u64)>,
     /// The stores of which it is not known where they were, by their numbers from 0 in the log.
     pub unplaced: FxHashSet<usize>,
 }
@@ -214,6 +220,7 @@ pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> Uncover
         words: handed_on.collect(),
         found,
         last: FxHashMap::default(),
+        latest: ((u32::MAX, 0, 0), 0),
     };
     let mut syncs = syncs.into_iter().peekable();
     let mut uncovered = Uncovered::default();
@@ -225,7 +232,7 @@ pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> Uncover
         let thread = access.thread as usize;
         let Some(store) = covered.take_in(at as u32, access) else { continue };
         if found.run_at(thread, access.step).is_none() {
-            uncovered.reads.insert((thread, access.step, access.place.1));
+            uncovered.reads.insert((thread, access.step, access.place.1, word_of(access.address)));
             if !words.log.get(store as usize).is_exact() {
                 uncovered.unplaced.insert(store as usize);
             }

@@ -131,8 +131,8 @@ impl StepsBack {
     }
 }
 
-fn key_of(access: &Logged) -> (usize, u64, u16) {
-    (access.thread as usize, access.step, access.place.1)
+fn key_of(access: &Logged) -> (usize, u64, u16, u64) {
+    (access.thread as usize, access.step, access.place.1, word_of(access.address))
 }
 
 /// What comes at a step should come behind something of another thread.
@@ -153,8 +153,8 @@ pub(super) struct Edges<'a> {
     loads: Vec<Vec<usize>>,
     /// Words whose accesses are kept: they were waited for, or are updated.
     known: FxHashSet<u64>,
-    /// Reads that nothing else puts behind the stores that they saw, by thread, step and slot.
-    uncovered: FxHashSet<(usize, u64, u16)>,
+    /// Reads that nothing else puts behind the stores that they saw, by thread, step, slot and word.
+    uncovered: FxHashSet<(usize, u64, u16, u64)>,
     stores: FxHashMap<u64, Vec<Store>>,
     reads: Vec<Read>,
     clock: Clock,
@@ -390,7 +390,7 @@ impl<'a> Edges<'a> {
 
     /// The store that a read saw, if nothing else puts it behind that. Under a lock, who is to store might wait for it.
     fn uncovered_store(&self, read: &Read, under_locks: &[(u64, u64)]) -> Option<usize> {
-        if !self.uncovered.contains(&(read.thread, read.step, read.place.1)) {
+        if !self.uncovered.contains(&(read.thread, read.step, read.place.1, read.word)) {
             return None;
         }
         if is_under_lock(read, under_locks) {

@@ -2,9 +2,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::outlines::{Access, Outlines};
+use super::outlines::{Access, Outlines, address_in};
 use super::updates::update_of;
-use super::words::{WORD_BYTES, Words, word_of};
+use super::words::{WORD_BYTES, Words};
 use crate::code::{Program, SlotKind};
 
 /// Blocks and events of a thread that a round may have begun at.
@@ -334,6 +334,11 @@ impl History {
         (now.loud, now.locks, now.stores, now.updates) == (from.loud, from.locks, from.stores, from.updates)
     }
 
+    /// How many slots the thread's blocks have had up to here.
+    pub(super) fn slots_since(&self, from: &Counts) -> u64 {
+        self.counts.slots - from.slots
+    }
+
     /// Whether what came at `counts` is too long ago for a round.
     pub(super) fn has_forgotten(&self, counts: &Counts) -> bool {
         self.counts.passed - counts.passed > HISTORY || self.counts.slots - counts.slots > KEPT_SLOTS / 2
@@ -368,15 +373,12 @@ impl History {
         if accesses.is_empty() || !self.slots(passed, slots, memory.program.block(id).slots.len()) {
             return;
         }
-        for access in accesses.iter().filter(|access| !access.is_large) {
-            let address = slots[usize::from(access.slot)];
-            visit(Look {
-                place: (id, access.slot),
-                address,
-                word: word_of(address),
-                act: memory.act(id, *access, slots),
-                seen: Version::default(),
-            });
+        for access in accesses {
+            let (place, address) = ((id, access.slot), slots[usize::from(access.slot)]);
+            let act = memory.act(id, *access, slots);
+            for word in access.words(address) {
+                visit(Look { place, address: address_in(word, address), word, act, seen: Version::default() });
+            }
         }
     }
 

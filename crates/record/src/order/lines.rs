@@ -2,6 +2,7 @@
 //! by word. Nearly all lines are one thread's, and there are so many that looking one up is mostly a cache miss.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
@@ -117,16 +118,30 @@ impl Line {
         State::of_store((self.0 >> LINE_THREAD_AT) as usize - 1, self.0 & ((1 << LINE_STEP_BITS) - 1))
     }
 
-    /// With a thread's store to a word, if that can be said of the whole line.
+    /// Whether no other thread has stored to words of these; of a line that is divided, nobody can say.
     #[inline(always)]
-    fn with_store(self, thread: usize, step: u64, word: u64) -> Option<Self> {
+    fn is_private(self, thread: usize, words: u64) -> bool {
+        let is_own = self.0 >> LINE_THREAD_AT == thread as u64 + 1;
+        self.0 & DIVIDED == 0 && (is_own || self.0 >> LINE_STEP_BITS & words == 0)
+    }
+
+    /// With a thread's store to words, a bit for each, if that can be said of the whole line.
+    #[inline(always)]
+    fn with_store(self, thread: usize, step: u64, words: u64) -> Option<Self> {
         let of_thread = (thread as u64 + 1) << LINE_THREAD_AT;
         let is_one = self.0 == 0 || self.0 >> LINE_THREAD_AT == thread as u64 + 1;
         let fits =
             step >> LINE_STEP_BITS == 0 && of_thread >> LINE_THREAD_AT == thread as u64 + 1 && of_thread < DIVIDED;
-        let words = self.0 >> LINE_STEP_BITS & ((1 << LINE_WORDS) - 1) | 1 << word;
+        let words = self.0 >> LINE_STEP_BITS & ((1 << LINE_WORDS) - 1) | words;
         (is_one && fits).then_some(Self(of_thread | words << LINE_STEP_BITS | step))
     }
+}
+
+/// The part of these words that lies in one line with the first, with a bit for each.
+#[inline(always)]
+fn in_line(words: &Range<u64>) -> (u64, u64) {
+    let end = words.end.min((words.start / LINE_WORDS + 1) * LINE_WORDS);
+    (end, ((1 << (end - words.start)) - 1) << (words.start % LINE_WORDS))
 }
 
 pub(super) struct Lines {
@@ -168,15 +183,95 @@ impl Lines {
 
     /// A word by itself, whose line is divided for that.
     pub(super) fn state_mut(&mut self, word: u64) -> &mut State {
+        let at = self.divide(word / LINE_WORDS);
+        &mut self.divided[at][(word % LINE_WORDS) as usize]
+    }
+
+    /// Where the words of a line stand from now on, if they did not before.
+    fn divide(&mut self, line: u64) -> usize {
         let next = self.divided.len();
-        let line = self.line_mut(word / LINE_WORDS);
+        let line = self.line_mut(line);
         let at = line.divided().unwrap_or(next);
         if at == next {
             let states = std::array::from_fn(|word| line.word(word as u64));
             *line = Line(DIVIDED | at as u64);
             self.divided.push(states);
         }
-        &mut self.divided[at][(word % LINE_WORDS) as usize]
+        at
+    }
+
+    /// Whether no other thread has stored to any of these words, as far as their lines say.
+    #[inline(always)]
+    pub(super) fn are_private(&self, thread: usize, mut words: Range<u64>) -> bool {
+        while !words.is_empty() {
+            let (end, bits) = in_line(&words);
+            let line = self.lines[self.at(words.start / LINE_WORDS)];
+            let is_private = match line.divided() {
+                None => line.is_private(thread, bits),
+                Some(at) => self.states(at, words.start..end).all(|state| state.is_untouched() || state.is_own(thread)),
+            };
+            if !is_private {
+                return false;
+            }
+            words.start = end;
+        }
+        true
+    }
+
+    /// Those of words of one line that is divided.
+    fn states(&self, divided: usize, words: Range<u64>) -> impl Iterator<Item = State> {
+        let first = (words.start % LINE_WORDS) as usize;
+        self.divided[divided][first..][..(words.end - words.start) as usize].iter().copied()
+    }
+
+    /// The first of these words that is shared, and its number.
+    pub(super) fn first_shared(&self, mut words: Range<u64>) -> Option<(u64, usize)> {
+        while !words.is_empty() {
+            let (end, _) = in_line(&words);
+            if let Some(at) = self.lines[self.at(words.start / LINE_WORDS)].divided() {
+                let states = (words.start..).zip(self.states(at, words.start..end));
+                let mut shared = states.filter_map(|(word, state)| Some((word, state.shared()?)));
+                if let Some(first) = shared.next() {
+                    return Some(first);
+                }
+            }
+            words.start = end;
+        }
+        None
+    }
+
+    /// A thread stores to several words, whoever did before, up to the first one that is shared. Those from there on
+    /// are left.
+    #[inline(always)]
+    pub(super) fn store_over(&mut self, thread: usize, step: u64, mut words: Range<u64>) -> Range<u64> {
+        while !words.is_empty() {
+            let (end, bits) = in_line(&words);
+            let line = self.line_mut(words.start / LINE_WORDS);
+            match line.with_store(thread, step, bits) {
+                Some(stored) => *line = stored,
+                None => {
+                    words.start = self.store_over_divided(thread, step, words.start..end);
+                    if words.start < end {
+                        break;
+                    }
+                }
+            }
+            words.start = end;
+        }
+        words
+    }
+
+    /// Likewise, of one line; the first word that is shared, or the end.
+    fn store_over_divided(&mut self, thread: usize, step: u64, words: Range<u64>) -> u64 {
+        let at = self.divide(words.start / LINE_WORDS);
+        for word in words.clone() {
+            let state = &mut self.divided[at][(word % LINE_WORDS) as usize];
+            if state.shared().is_some() {
+                return word;
+            }
+            *state = State::of_store(thread, step);
+        }
+        words.end
     }
 
     /// A thread stores to a word; false if that is not its business alone.
@@ -184,7 +279,7 @@ impl Lines {
     pub(super) fn store(&mut self, thread: usize, step: u64, word: u64) -> bool {
         let line = self.line_mut(word / LINE_WORDS);
         if line.divided().is_none()
-            && let Some(stored) = line.with_store(thread, step, word % LINE_WORDS)
+            && let Some(stored) = line.with_store(thread, step, 1 << (word % LINE_WORDS))
         {
             *line = stored;
             return true;
@@ -222,6 +317,22 @@ mod tests {
         assert_eq!((lines.state(34).shared(), lines.state(34).store()), (Some(7), None));
         assert!(!lines.store(0, 14, 34) && lines.store(0, 15, 35));
         assert_eq!(lines.divided.len(), 1);
+    }
+
+    #[test]
+    fn a_store_over_others_words_ends_at_the_first_that_is_shared() {
+        let (mut lines, words) = (Lines::new(), 8..40);
+        assert!(lines.store_over(0, 10, words.clone()).is_empty() && lines.divided.is_empty());
+        assert!(lines.are_private(0, words.clone()) && !lines.are_private(1, words.clone()));
+        assert!(lines.store_over(1, 11, 30..34).is_empty());
+        assert_eq!((lines.state(29).store(), lines.state(30).store()), (Some((0, 10)), Some((1, 11))));
+        assert!(lines.are_private(0, 8..30) && !lines.are_private(0, 29..31) && lines.are_private(1, 30..34));
+        assert_eq!(lines.first_shared(words.clone()), None);
+        *lines.state_mut(33) = State::of_shared(7);
+        assert_eq!((lines.first_shared(words.clone()), lines.first_shared(34..40)), (Some((33, 7)), None));
+        assert_eq!(lines.store_over(0, 12, words), 33..40);
+        assert_eq!((lines.state(32).store(), lines.state(34).store()), (Some((0, 12)), Some((0, 10))));
+        assert!(!lines.are_private(0, 32..34));
     }
 
     #[test]

@@ -191,7 +191,8 @@ impl Log {
         for state in &mut self.threads {
             self.all.extend(state.reads.drain(..).map(|(access, ..)| access));
         }
-        self.all.sort_by_key(|access| (access.number, access.place.1));
+        // A store whose instruction is not known was made before those of its step.
+        self.all.sort_by_key(|access| (access.number, access.place.1, access.place.0));
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Logged> {

@@ -4,11 +4,13 @@ use std::ops::Range;
 
 use super::history::{History, Place};
 use super::loops::{Loop, Loops};
+use super::rounds::WideReads;
 
 #[derive(Default)]
 pub(super) struct OfThread {
     pub history: History,
     pub in_call: bool,
+    pub wide_reads: WideReads,
     pub loops: Loops,
     pub last_block: u32,
     /// Its own stack's words.

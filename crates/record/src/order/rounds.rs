@@ -4,6 +4,10 @@
 //! A round is quiet if it leaves shared memory as it found it, gives back the locks that it takes, and makes only calls
 //! that yield, sleep or look at a clock.
 
+mod wide;
+
+pub(super) use wide::WideReads;
+
 use std::ops::Range;
 
 use super::calls;
@@ -18,7 +22,7 @@ use super::polling;
 use super::queue_locks::Queues;
 use super::updates::{compares, update_of, uses_result};
 use super::walk::{What, begins_turn};
-use super::words::{WORD_BYTES, Words, word_of};
+use super::words::{Words, word_of};
 use crate::code::{Program, SlotKind};
 use crate::event::Event;
 use crate::reader::Record;
@@ -27,6 +31,8 @@ use crate::reader::Record;
 const PATHS: usize = 8;
 /// After so many rounds that read the same, somebody may soon store there.
 const ROUNDS_BEFORE_APART: u64 = 3;
+/// Rounds of more accesses pass over memory.
+const SLOTS_APART_MAX: u64 = 1024;
 /// The step behind all: what is not over there ends with the record.
 const END: u64 = u64::MAX - 1;
 
@@ -164,7 +170,12 @@ impl<'a> Rounds<'a> {
         state.digest(u64::from(id));
         state.last_block = id;
         for access in outlines.accesses(block) {
-            let word = word_of(slots[usize::from(access.slot)]);
+            if access.is_wide() {
+                self.touch_wide(thread, step, id, *access, slots);
+                continue;
+            }
+            let address = slots[usize::from(access.slot)];
+            let word = word_of(address);
             let is_private = match access.kind {
                 SlotKind::Load => {
                     let state = self.words.state(word);
@@ -177,12 +188,10 @@ impl<'a> Rounds<'a> {
                 SlotKind::Store => self.words.store(thread, step, word),
                 _ => false,
             };
-            if access.is_large {
-                self.touch_all(thread, id, *access, word);
-            } else if !is_private && !self.is_ordered {
+            if !is_private && !self.is_ordered {
                 self.touch_without_order(thread, *access, word);
             } else if !is_private {
-                self.touch(thread, step, id, *access, slots);
+                self.touch(thread, step, id, *access, address, slots);
             }
         }
         let history = &mut self.threads[thread].history;
@@ -193,17 +202,6 @@ impl<'a> Rounds<'a> {
         }
         if is_time && self.is_ordered {
             self.sum_up_what_is_forgotten(thread);
-        }
-    }
-
-    /// A large read makes words shared, but is no look at them.
-    fn touch_all(&mut self, thread: usize, id: u32, access: Access, word: u64) {
-        let size = u64::from(self.program.block(id).slots[usize::from(access.slot)].size);
-        for word in word..word + size / WORD_BYTES {
-            let state = self.words.state(word);
-            if !state.is_untouched() && !state.is_own(thread) {
-                self.words.share(thread, word, None);
-            }
         }
     }
 
@@ -223,9 +221,9 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    fn touch(&mut self, thread: usize, step: u64, id: u32, access: Access, slots: &[u64]) {
-        let (place, address) = ((id, access.slot), slots[usize::from(access.slot)]);
-        let word = word_of(address);
+    /// The word at this address; `slots` are looked at for an update.
+    fn touch(&mut self, thread: usize, step: u64, id: u32, access: Access, address: u64, slots: &[u64]) {
+        let (place, word) = ((id, access.slot), word_of(address));
         let number = self.share(thread, word);
         let (is_alone, other) = self.words.meet(thread, number);
         let seen = self.words.word(number).version;
@@ -313,16 +311,19 @@ impl<'a> Rounds<'a> {
 
     /// The number of a word that is shared from now on, if it was not before.
     fn share(&mut self, thread: usize, word: u64) -> usize {
-        let state = self.words.state(word);
-        let store = state.store().filter(|(other, _)| *other != thread && *other < self.threads.len());
-        // Of what it knows to be behind it there is nothing to find.
-        let store = store.filter(|&(other, step)| self.threads[thread].is_news(other, step));
-        let exact =
-            store.and_then(|(other, step)| self.threads[other].history.last_store(self.memory(other), word, step));
-        if let (Some((other, _)), Some((step, ..))) = (store, exact) {
+        let exact = self.exact_store(thread, word);
+        if let Some((other, (step, ..))) = exact {
             self.threads[thread].see(other, step);
         }
-        self.words.share(thread, word, exact)
+        self.words.share(thread, word, exact.map(|(_, store)| store))
+    }
+
+    /// Which thread has stored to a word that is not shared yet, if another one has, and where.
+    fn exact_store(&self, thread: usize, word: u64) -> Option<(usize, (u64, Place, u64))> {
+        let store = self.words.state(word).store().filter(|(other, _)| *other != thread && *other < self.threads.len());
+        // Of what it knows to be behind it there is nothing to find.
+        let (other, step) = store.filter(|&(other, step)| self.threads[thread].is_news(other, step))?;
+        Some((other, self.threads[other].history.last_store(self.memory(other), word, step)?))
     }
 
     /// The thread sees a newer store at the word that it has perhaps waited for.
@@ -418,7 +419,8 @@ impl<'a> Rounds<'a> {
         {
             last.to = step;
             of.run_length += 1;
-            if of.run_length == ROUNDS_BEFORE_APART && reads_the_same && reads_digest != 0 {
+            let is_polled = of.run_length == ROUNDS_BEFORE_APART && reads_the_same && reads_digest != 0;
+            if is_polled && history.slots_since(&from.counts) <= SLOTS_APART_MAX {
                 let polled: Vec<u64> = last.sum_up(history, memory).reads.iter().map(|look| look.word).collect();
                 polled.into_iter().for_each(|word| self.words.keep_apart(word));
             }

@@ -1,3 +1,5 @@
+mod wide;
+
 use std::sync::Arc;
 
 use super::FrameChanges;

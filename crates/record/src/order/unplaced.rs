@@ -4,7 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::history::Place;
-use super::outlines::Outlines;
+use super::outlines::{Outlines, address_in};
 use super::words::{Words, word_of};
 use crate::code::SlotKind;
 use crate::error::RecordError;
@@ -87,11 +87,13 @@ fn look_through(
         }
         for access in outlines.accesses(outlines.block(id)) {
             let address = slots[usize::from(access.slot)];
-            let word = word_of(address);
-            if access.kind != SlotKind::Load && missing.contains(&word) {
+            if access.kind == SlotKind::Load {
+                continue;
+            }
+            for word in access.words(address).filter(|word| missing.contains(word)) {
                 let store = unplaced.get_mut(&word).expect("what is missing is unplaced");
                 if step <= store.to {
-                    store.found = Some((step, (id, access.slot), address));
+                    store.found = Some((step, (id, access.slot), address_in(word, address)));
                 }
             }
         }

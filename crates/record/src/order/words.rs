@@ -4,6 +4,8 @@
 //! What happens from then on is logged ([`Log`]), and what happens from an atomic update on, although only one thread
 //! may have touched the word: it may turn out to be a counter or a lock.
 
+use std::ops::Range;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::history::{Place, Version};
@@ -80,6 +82,24 @@ impl Words {
     #[inline(always)]
     pub(super) fn store(&mut self, thread: usize, step: u64, word: u64) -> bool {
         self.lines.store(thread, step, word)
+    }
+
+    /// Whether no other thread has stored to any of these words, as far as that is known at a glance.
+    #[inline(always)]
+    pub(super) fn are_private(&self, thread: usize, words: Range<u64>) -> bool {
+        self.lines.are_private(thread, words)
+    }
+
+    /// A thread stores to several words, whoever did before, up to the first one that is shared. Those from there on
+    /// are left.
+    #[inline(always)]
+    pub(super) fn store_over(&mut self, thread: usize, step: u64, words: Range<u64>) -> Range<u64> {
+        self.lines.store_over(thread, step, words)
+    }
+
+    /// The first of these words that is shared, and its number.
+    pub(super) fn first_shared(&self, words: Range<u64>) -> Option<(u64, usize)> {
+        self.lines.first_shared(words)
     }
 
     pub(super) fn is_shared(&self, word: u64) -> bool {
