@@ -14,6 +14,12 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+/* The engine's (engine/patches/waits_for_blocked_signals.patch, without_the_kernel.patch). */
+extern int dr_take_blocked_signal(void *drcontext, uint64_t set, void *siginfo);
+extern bool dr_has_blocked_signal(void *drcontext, uint64_t set);
+extern bool dr_begin_wait_with_mask(void *drcontext, uint64_t set, bool adds);
+extern void dr_end_wait_with_mask(void *drcontext, bool by_signal);
+
 void platform_fail(const char *why) {
   dr_fprintf(STDERR, "fencepost: recorder: %s\n", why);
   dr_abort();
@@ -135,6 +141,22 @@ bool platform_wait(volatile int *word, int value, uint32_t time_ms, void *where)
 
 void platform_wake(volatile int *word) {
   raw_system_call(SYS_futex, (uintptr_t)word, FUTEX_WAKE, INT32_MAX);
+}
+
+bool platform_begin_signal_mask(uint64_t set, bool adds) {
+  return dr_begin_wait_with_mask(dr_get_current_drcontext(), set, adds);
+}
+
+void platform_end_signal_mask(bool by_signal) {
+  dr_end_wait_with_mask(dr_get_current_drcontext(), by_signal);
+}
+
+bool platform_has_blocked_signal(const struct thread *thread, uint64_t set) {
+  return dr_has_blocked_signal(thread->engine_thread, set);
+}
+
+int platform_take_blocked_signal(uint64_t set, void *information) {
+  return dr_take_blocked_signal(dr_get_current_drcontext(), set, information);
 }
 
 void platform_yield(void) { dr_thread_yield(); }

@@ -46,6 +46,7 @@ static bool makes_call(void *drcontext, struct thread *thread, struct system_cal
     return false;
   case CALL_IS_MADE:
     dr_syscall_set_result(drcontext, (reg_t)result);
+    signals_after_call(call->number, result);
     if (thread_is_followed(thread))
       system_call_ends(thread, call, result);
     return false;
@@ -77,7 +78,7 @@ static bool on_before(void *drcontext, int number) {
   struct thread *thread = thread_of(drcontext);
   if (baton_has(thread))
     baton_come_back(thread, false, NULL);
-  if (signal_wait_before(drcontext, thread, number) ||
+  if ((!baton_has(thread) && signal_wait_before(drcontext, thread, number)) ||
       whole_transfer_before(drcontext, thread, number)) {
     let_others_run(thread);
     return true;

@@ -74,7 +74,8 @@ void baton_give(struct baton_member *member) {
   baton.holder = member;
   baton.lookout = NULL;
   if (member->state == BATON_WAITS) {
-    member->clock = baton_queue_ready_at(member);
+    if (member->clock < member->until)
+      member->clock = member->until;
     member->end = BATON_TIMED_OUT;
     member->word = 0;
   }
@@ -98,7 +99,8 @@ void baton_look_soon(void) {
 
 bool baton_meets_others(void) {
   for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
-    if (member->state == BATON_OUTSIDE || (member->state == BATON_WAITS && member->is_ready))
+    bool asks = member->is_ready != NULL || member->awaits_signal;
+    if (member->state == BATON_OUTSIDE || (member->state == BATON_WAITS && asks))
       return true;
   }
   return recording.area->real_time || recording.area->is_among_others;
@@ -213,7 +215,7 @@ static void come_forward_in_tree(uint64_t now) {
 }
 
 /* With the lock, of one that has become ready. */
-static void come_forward(struct baton_member *member) {
+void baton_come_forward(struct baton_member *member) {
   uint64_t now = baton.holder != NULL ? baton.holder->clock : idle_clock();
   if (member->clock < now)
     member->clock = now;
@@ -224,16 +226,6 @@ static void come_forward(struct baton_member *member) {
     come_forward_in_tree(now);
   else
     baton_give(member);
-}
-
-static void end_by_signal(struct baton_member *member) {
-  baton_lock();
-  if (member->state == BATON_WAITS) {
-    member->end = BATON_INTERRUPTED;
-    member->word = 0;
-    come_forward(member);
-  }
-  baton_unlock();
 }
 
 /* All wait: looks whether somebody can go on, at first again soon. How long to wait then, or 0. */
@@ -286,7 +278,10 @@ static uint64_t look_out_in_tree(void) {
   if (baton_tree_idle_since_ns() == 0 || !baton_tree_claim())
     return wait_ns;
   struct baton_member *next = next_of_idle(&wait_ns);
-  if (next != NULL) {
+  /* Which of the processes looks first is chance. */
+  bool is_first =
+      next != NULL && (next->state == BATON_READY || next->until <= baton_tree_others_until());
+  if (is_first) {
     run(next);
     return 0;
   }
@@ -337,10 +332,9 @@ void baton_await_turn(struct thread *thread, void *where) {
       uint32_t wait_ms = waits ? (uint32_t)(wait_ns / NS_PER_MS) : LONG_CALL_MS;
       is_signalled = platform_wait(word, 0, wait_ms, where);
     }
-    if (waits && is_signalled) {
-      end_by_signal(member);
-    } else if (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0 &&
-               tree_real_ns() > looked_at_ns + LONG_CALL_NS) {
+    baton_see_signals(member, waits && is_signalled);
+    if (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0 &&
+        tree_real_ns() > looked_at_ns + LONG_CALL_NS) {
       baton_take_from_long_call(waits);
       looked_at_ns = tree_real_ns();
     }
@@ -513,7 +507,7 @@ static void charge_sleep(struct baton_member *member) {
 static void step_inside(struct thread *thread, void *where) {
   struct baton_member *member = &thread->member;
   baton_lock();
-  come_forward(member);
+  baton_come_forward(member);
   baton_unlock();
   baton_await_turn(thread, where);
   baton_await_gone(where);
@@ -555,20 +549,4 @@ void baton_come_back(struct thread *thread, bool has_timed_out, void *where) {
     charge_sleep(&thread->member);
   if (is_away)
     step_inside(thread, where);
-}
-
-/* Others that wait look for signals; that it sees it is not known of one that blocks it. */
-#define SENT_LOOKS_MAX 20
-
-void baton_sent_signal(struct thread *thread, uint64_t kernel_id) {
-  for (struct baton_member *member = baton.first; member != NULL; member = member->next) {
-    if (member == &thread->member || member->state != BATON_WAITS ||
-        (kernel_id != 0 && platform_kernel_thread_id(member->thread) != kernel_id))
-      continue;
-    int looks = member->looks;
-    for (int i = 0; i < SENT_LOOKS_MAX && member->looks == looks; i++) {
-      platform_wake(&member->has_baton);
-      sleep_briefly(LOOK_NS_MIN);
-    }
-  }
 }

@@ -64,6 +64,8 @@ struct baton_member {
   uint64_t until;           /* where it waits */
   baton_question *is_ready; /* likewise; NULL where it has to be woken */
   uint64_t ask_at;
+  bool awaits_signal; /* likewise */
+  uint64_t awaited;   /* of signals (bit number - 1): those that it takes */
   enum baton_state state;
   enum baton_end end;
   volatile int kernel; /* enum baton_kernel */
@@ -132,6 +134,8 @@ void baton_look(struct thread *thread, enum baton_lead lead);
 enum baton_end baton_wait(struct thread *thread, uint64_t until);
 /* Likewise until something is so. */
 enum baton_end baton_await(struct thread *thread, baton_question *is_ready, uint64_t until);
+/* Likewise until a signal interrupts it, or one of the set, which it blocks, is there. */
+enum baton_end baton_await_signals(struct thread *thread, uint64_t set, uint64_t until);
 void baton_wake(struct baton_member *member, enum baton_end end);
 /* What it does takes longer than its instructions. */
 void baton_charge(struct thread *thread, uint64_t instructions);

@@ -4,11 +4,13 @@
 #include "baton.h"
 #include "baton_tree.h"
 #include "futex_table.h"
+#include "ipc_calls.h"
 #include "platform.h"
 #include "random_bytes.h"
 #include "raw_system_call.h"
 #include "readiness.h"
 #include "recording.h"
+#include "signal_calls.h"
 #include "thread.h"
 #include "virtual_time.h"
 
@@ -112,21 +114,15 @@ static bool waits_at_futex(const uint64_t *argument) {
   }
 }
 
-static enum baton_call pause_until_signal(struct thread *thread, int64_t *result) {
-  if (baton_is_alone())
-    return CALL_BLOCKS;
-  baton_wait(thread, BATON_FOR_EVER);
-  *result = -EINTR;
-  return CALL_IS_MADE;
-}
-
 enum baton_call baton_call(struct thread *thread, const struct system_call *call, int64_t *result) {
   enum baton_call how;
   baton_charge(thread, CALL_PRICE);
   baton_look(thread, call->x86_64 == SYS_sched_yield ? LEAD_NONE : LEAD_MEETING);
   if (tells(thread, call, result))
     return CALL_IS_MADE;
-  if (readiness_call(thread, call, baton_is_alone(), &how, result))
+  if (readiness_call(thread, call, baton_is_alone(), &how, result) ||
+      signal_call(thread, call, baton_is_alone(), &how, result) ||
+      ipc_call(thread, call, baton_is_alone(), &how, result))
     return how;
   switch (call->x86_64) {
   case SYS_futex:
@@ -157,21 +153,12 @@ enum baton_call baton_call(struct thread *thread, const struct system_call *call
   case SYS_exit:
     clear_at_end(thread);
     return CALL_GOES_ON;
-  case SYS_pause:
-    return pause_until_signal(thread, result);
   case SYS_poll:
   case SYS_ppoll:
   case SYS_select:
   case SYS_pselect6:
   case SYS_epoll_pwait:
-  case SYS_epoll_pwait2:
-  case SYS_rt_sigsuspend:
-  case SYS_rt_sigtimedwait:
-  case SYS_msgrcv:
-  case SYS_semop:
-  case SYS_semtimedop:
-  case SYS_flock:
-  case SYS_mq_timedreceive:
+  case CALL_EPOLL_PWAIT2:
     return baton_is_alone() ? CALL_BLOCKS : CALL_GOES_OUTSIDE;
   default:
     return CALL_GOES_ON;

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Newer than the headers may be. */
+#define CALL_EPOLL_PWAIT2 441
+
 struct thread;
 struct system_call;
 

@@ -46,11 +46,15 @@ void baton_pass_from(struct baton_member *member);
 void baton_begin_idling(uint64_t now);
 /* Whether something that is not recorded may come before the time for which all wait. */
 bool baton_meets_others(void);
+/* One has become ready, or what it waits for has been ended. */
+void baton_come_forward(struct baton_member *member);
 /* Somebody more can run: the holder, who may have had nobody to look for, looks soon. */
 void baton_look_soon(void);
 
 /* --- without it, by the thread --- */
 
+/* Ends waits for signals that are there; and the thread's own, where one interrupts it. */
+void baton_see_signals(struct baton_member *own, bool is_interrupted);
 /* Waits for the baton, and for a thread that ends to be gone. */
 void baton_await_turn(struct thread *thread, void *where);
 void baton_await_gone(void *where);

@@ -62,10 +62,8 @@ static struct baton_member *first_of_all(struct baton_member *first,
 
 /* Who is asked for goes on no earlier than now: by then another has brought it about. */
 static bool asks(struct baton_member *member, uint64_t now) {
-  if (!member->is_ready(member->thread)) {
-    member->ask_at = now + LEAD_QUANTUM;
+  if (!member->is_ready(member->thread))
     return false;
-  }
   if (member->clock < now)
     member->clock = now;
   member->state = BATON_READY;
@@ -80,6 +78,7 @@ struct baton_member *baton_queue_next(struct baton_member *first, const struct b
     if (best == NULL || best->state != BATON_WAITS || best->is_ready == NULL ||
         best->ask_at > now || best->ask_at >= best->until || asks(best, now))
       return best;
+    best->ask_at = now + LEAD_QUANTUM;
   }
 }
 
@@ -104,6 +103,7 @@ struct baton_member *baton_queue_first_timed(struct baton_member *first) {
 
 struct baton_member *baton_queue_next_waiting(struct baton_member *first, uint64_t now,
                                               uint64_t time) {
+  /* When it asks next does not depend on how often it has asked in vain meanwhile. */
   for (struct baton_member *member = first; member != NULL; member = member->next) {
     if (member->state == BATON_WAITS && member->is_ready != NULL && asks(member, now))
       return member;

@@ -119,6 +119,10 @@ uint64_t baton_tree_others_ready_at(void) {
   return baton_tree_is_alone() ? TREE_NEVER : tree_others_ready_at(recording.tree, place);
 }
 
+uint64_t baton_tree_others_until(void) {
+  return baton_tree_is_alone() ? TREE_NEVER : tree_others_until(recording.tree, place);
+}
+
 void baton_tree_runs(void) {
   lock();
   tree_runs(recording.tree);
@@ -176,6 +180,11 @@ void baton_tree_enters_kernel(const struct thread *thread) {
     recording.tree->clock = thread->member.clock; /* It begins there. */
   else
     __atomic_store_n(&place->kernel, TREE_IN_KERNEL, __ATOMIC_SEQ_CST);
+}
+
+void baton_tree_called(void) {
+  if (place != NULL)
+    recording.tree->calls++;
 }
 
 bool baton_tree_leaves_kernel(void) {

@@ -28,6 +28,8 @@ uint64_t baton_tree_clock(void);
 /* When another process could go on, and when it could without looking. */
 uint64_t baton_tree_others_at(void);
 uint64_t baton_tree_others_ready_at(void);
+/* Until when one of them waits at the longest. */
+uint64_t baton_tree_others_until(void);
 
 /* A thread runs; none can, so far as the process knows. */
 void baton_tree_runs(void);
@@ -47,6 +49,8 @@ volatile int *baton_tree_turn(void);
  * have. */
 void baton_tree_enters_kernel(const struct thread *thread);
 bool baton_tree_leaves_kernel(void);
+/* A call has been made otherwise that others may wait for. */
+void baton_tree_called(void);
 void baton_tree_take_from_long_call(uint64_t long_ns);
 
 #endif

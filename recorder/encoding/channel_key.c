@@ -10,16 +10,16 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define KIND_BITS 3
+#define SEMAPHORE_BITS 16 /* of its number within its set */
 #define DEVICE_SHIFT 40
 #define TEXT_BYTES 512
 
 enum channel_kind channel_kind(uint64_t key) {
-  return (enum channel_kind)(key & ((1u << KIND_BITS) - 1));
+  return (enum channel_kind)(key & ((1u << CHANNEL_KIND_BITS) - 1));
 }
 
 static uint64_t key_of(uint64_t number, enum channel_kind kind) {
-  return number << KIND_BITS | (uint64_t)kind;
+  return number << CHANNEL_KIND_BITS | (uint64_t)kind;
 }
 
 static void read_information(int descriptor, char text[TEXT_BYTES]) {
@@ -88,11 +88,21 @@ uint64_t channel_key_of_queue(int identifier) {
   return key_of((uint32_t)identifier, CHANNEL_OF_QUEUE);
 }
 
-uint64_t channel_key_of_posix_queue(int descriptor) {
+uint64_t channel_key_of_semaphore(int identifier, uint64_t number) {
+  return key_of((uint64_t)(uint32_t)identifier << SEMAPHORE_BITS | number, CHANNEL_OF_SEMAPHORE);
+}
+
+static uint64_t key_of_file(int descriptor, enum channel_kind kind) {
   struct stat status;
   if (raw_system_call(SYS_fstat, (uintptr_t)descriptor, (uintptr_t)&status, 0) != 0)
     return 0;
-  return key_of(number_of(&status), CHANNEL_OF_POSIX_QUEUE);
+  return key_of(number_of(&status), kind);
 }
+
+uint64_t channel_key_of_posix_queue(int descriptor) {
+  return key_of_file(descriptor, CHANNEL_OF_POSIX_QUEUE);
+}
+
+uint64_t channel_key_of_lock(int descriptor) { return key_of_file(descriptor, CHANNEL_OF_LOCKS); }
 
 uint64_t channel_key_of_signals(void) { return key_of(0, CHANNEL_OF_SIGNALS); }

@@ -7,13 +7,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The lowest of a key, which are its kind. */
+#define CHANNEL_KIND_BITS 4
+
 enum channel_kind {
   CHANNEL_OF_BYTES = 1,
   CHANNEL_OF_MESSAGES, /* of a socket: each is one byte, however much of it is read */
   CHANNEL_OF_COUNTS,   /* an eventfd: each adding is a byte; who reads takes all */
   CHANNEL_OF_QUEUE,    /* of System V; of messages, too */
   CHANNEL_OF_POSIX_QUEUE,
-  CHANNEL_OF_SIGNALS, /* all that are sent */
+  CHANNEL_OF_SEMAPHORE, /* of System V: what is added to it is bytes */
+  CHANNEL_OF_LOCKS,     /* of a file: each that is given back is a byte; who takes one takes all */
+  CHANNEL_OF_SIGNALS,   /* all that are sent */
 };
 
 enum channel_kind channel_kind(uint64_t key);
@@ -22,6 +27,10 @@ enum channel_kind channel_kind(uint64_t key);
 uint64_t channel_key_of_descriptor(int descriptor);
 uint64_t channel_key_of_queue(int identifier);
 uint64_t channel_key_of_posix_queue(int descriptor);
+/* Of a semaphore in a set. */
+uint64_t channel_key_of_semaphore(int identifier, uint64_t number);
+/* Of the locks of a file. */
+uint64_t channel_key_of_lock(int descriptor);
 uint64_t channel_key_of_signals(void);
 
 /* The number that /proc/self/fdinfo has of a descriptor behind a name, which has its colon; false

@@ -117,6 +117,10 @@ static bool add(struct channel *channel, uint64_t clock) {
   return true;
 }
 
+static bool has_amounts(uint64_t key) {
+  return channel_kind(key) == CHANNEL_OF_BYTES || channel_kind(key) == CHANNEL_OF_SEMAPHORE;
+}
+
 struct transfer_edge channels_give(uint64_t key, uint64_t bytes) {
   struct transfer_edge edge = {.clock = clock_advance()};
   supply_table_lock();
@@ -124,7 +128,7 @@ struct transfer_edge channels_give(uint64_t key, uint64_t bytes) {
   if (channel != NULL && channel->peer != 0)
     channel = channel_of(channel->peer);
   if (channel != NULL) {
-    channel->supplied += channel_kind(key) == CHANNEL_OF_BYTES ? bytes : 1;
+    channel->supplied += has_amounts(key) ? bytes : 1;
     if (add(channel, region_is_outside ? 0 : edge.clock))
       edge.channel = channel->number;
   }
@@ -135,8 +139,10 @@ struct transfer_edge channels_give(uint64_t key, uint64_t bytes) {
 static uint64_t amount(const struct channel *channel, uint64_t bytes) {
   switch (channel_kind(channel->key)) {
   case CHANNEL_OF_BYTES:
+  case CHANNEL_OF_SEMAPHORE:
     return bytes;
   case CHANNEL_OF_COUNTS:
+  case CHANNEL_OF_LOCKS:
     return channel->supplied - channel->consumed;
   default:
     return 1;

@@ -76,6 +76,15 @@ uint64_t platform_thread_pointer(const struct thread *thread);
  * the program's is there for it. */
 bool platform_wait(volatile int *word, int value, uint32_t time_ms, void *where);
 void platform_wake(volatile int *word);
+/* The calling thread waits with this mask of signals (bit number - 1), or with its own and these,
+ * until the end. Whether one ends the wait at once; where one has, its handler is to run with the
+ * mask. */
+bool platform_begin_signal_mask(uint64_t set, bool adds);
+void platform_end_signal_mask(bool by_signal);
+/* A signal of the set that the thread blocks: whether there is one; takes it for the caller: its
+ * number, or 0. */
+bool platform_has_blocked_signal(const struct thread *thread, uint64_t set);
+int platform_take_blocked_signal(uint64_t set, void *information);
 void platform_yield(void);
 void platform_sleep_ms(uint32_t time_ms);
 /* Calls `visit` for each other thread while they all stand still. */

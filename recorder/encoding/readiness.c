@@ -5,6 +5,7 @@
 #include "platform.h"
 #include "random_bytes.h"
 #include "raw_system_call.h"
+#include "signal_calls.h"
 #include "thread.h"
 #include "virtual_time.h"
 
@@ -114,8 +115,10 @@ static enum baton_call transfer(struct thread *thread, const struct system_call 
   }
   if (is_nonblocking(descriptor) || asks_not_to_wait(call))
     return CALL_GOES_ON;
+  /* What is ready takes no time, however late the kernel is. */
   if (is_alone)
-    return CALL_BLOCKS;
+    return is_whole(call) && is_ready(descriptor, reads ? POLLIN : POLLOUT) ? CALL_GOES_ON
+                                                                            : CALL_BLOCKS;
   if (!is_whole(call))
     return CALL_GOES_OUTSIDE;
   uint64_t until = socket_until(thread, descriptor, reads ? SO_RCVTIMEO : SO_SNDTIMEO);
@@ -191,11 +194,19 @@ struct poll_kind {
   int limit;        /* the argument */
   uint64_t unit_ns; /* of the limit's second half in memory; 0: it is a number of milliseconds */
   bool tells_remaining; /* there */
+  bool has_mask;        /* of signals, while it waits */
+  uint64_t mask;
 };
+
+/* Where there is one; false where the kernel would refuse it. */
+static bool take_mask(uint64_t address, uint64_t bytes, struct poll_kind *kind) {
+  kind->has_mask = address != 0;
+  return !kind->has_mask || signal_mask_read(address, bytes, &kind->mask);
+}
 
 static bool poll_kind_of(const struct system_call *call, struct poll_kind *kind) {
   const uint64_t *argument = call->argument;
-  uint64_t mask[2] = {0};
+  uint64_t mask[2] = {0}; /* where it is, and its bytes */
   size_t read;
   switch (call->x86_64) {
   case SYS_poll:
@@ -203,21 +214,25 @@ static bool poll_kind_of(const struct system_call *call, struct poll_kind *kind)
     return true;
   case SYS_ppoll:
     *kind = (struct poll_kind){polls_any, poll_now, 2, 1, true};
-    return argument[3] == 0;
+    return take_mask(argument[3], argument[4], kind);
   case SYS_epoll_wait:
     *kind = (struct poll_kind){can_read, epoll_now, 3, 0, false};
     return true;
   case SYS_epoll_pwait:
     *kind = (struct poll_kind){can_read, epoll_now, 3, 0, false};
-    return argument[4] == 0;
+    return take_mask(argument[4], argument[5], kind);
+  case CALL_EPOLL_PWAIT2:
+    *kind = (struct poll_kind){can_read, epoll_now, 3, 1, false};
+    return take_mask(argument[4], argument[5], kind);
   case SYS_select:
     *kind = (struct poll_kind){selects_any, select_and_tell, 4, 1000, true};
     return argument[0] <= FD_SETSIZE;
   case SYS_pselect6:
     *kind = (struct poll_kind){selects_any, select_and_tell, 4, 1, true};
-    if (argument[5] != 0)
-      platform_read((void *)(uintptr_t)argument[5], sizeof(mask), mask, &read);
-    return argument[0] <= FD_SETSIZE && mask[0] == 0;
+    if (argument[5] != 0 &&
+        !platform_read((void *)(uintptr_t)argument[5], sizeof(mask), mask, &read))
+      return false;
+    return argument[0] <= FD_SETSIZE && take_mask(mask[0], mask[1], kind);
   default:
     return false;
   }
@@ -260,11 +275,18 @@ static enum baton_call poll_many(struct thread *thread, const struct system_call
     return CALL_GOES_ON; /* the kernel says why not */
   if (is_alone && until == BATON_FOR_EVER)
     return CALL_BLOCKS;
+  bool is_interrupted = kind->has_mask && platform_begin_signal_mask(kind->mask, false);
   enum baton_end end = BATON_WOKEN;
-  if (until > baton_clock(thread) && !kind->is_ready(thread))
-    end = baton_await(thread, kind->is_ready, until);
+  if (!kind->is_ready(thread)) {
+    if (is_interrupted)
+      end = BATON_INTERRUPTED;
+    else if (until > baton_clock(thread))
+      end = baton_await(thread, kind->is_ready, until);
+  }
   /* What it writes is asked for no more. */
   *result = end == BATON_INTERRUPTED ? -EINTR : kind->now(call->argument);
+  if (kind->has_mask)
+    platform_end_signal_mask(*result == -EINTR);
   tell_remaining(thread, kind, limit, until);
   return CALL_IS_MADE;
 }

@@ -11,6 +11,9 @@
 #include "socket_ends.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/sem.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -114,6 +117,51 @@ static bool moves(const struct thread *thread, int64_t result) {
   return result > 0 && thread->call_depth == 0;
 }
 
+/* Semaphores (System V) that were taken from, or given to. */
+static void operate(struct thread *thread, const struct system_call *call, bool gives) {
+  for (uint64_t i = 0; i < call->argument[2]; i++) {
+    struct sembuf operation;
+    size_t read;
+    if (!platform_read((const struct sembuf *)(uintptr_t)call->argument[1] + i, sizeof(operation),
+                       &operation, &read))
+      return;
+    uint64_t key = channel_key_of_semaphore((int)call->argument[0], operation.sem_num);
+    if (gives && operation.sem_op > 0)
+      supply(thread, key, (uint64_t)operation.sem_op);
+    else if (!gives && operation.sem_op < 0)
+      consume(thread, key, (uint64_t)-operation.sem_op, false);
+  }
+}
+
+enum lock_call { LOCK_NONE, LOCK_GIVEN, LOCK_SHARED, LOCK_TAKEN };
+
+static enum lock_call lock_call(const struct system_call *call) {
+  struct flock lock;
+  size_t read;
+  if (call->x86_64 == SYS_flock)
+    return (call->argument[1] & LOCK_UN) != 0   ? LOCK_GIVEN
+           : (call->argument[1] & LOCK_SH) != 0 ? LOCK_SHARED
+                                                : LOCK_TAKEN;
+  switch (call->argument[1]) {
+  case F_SETLK:
+  case F_SETLKW:
+  case F_OFD_SETLK:
+  case F_OFD_SETLKW:
+    if (!platform_read((const void *)(uintptr_t)call->argument[2], sizeof(lock), &lock, &read))
+      return LOCK_NONE;
+    return lock.l_type == F_UNLCK ? LOCK_GIVEN : lock.l_type == F_RDLCK ? LOCK_SHARED : LOCK_TAKEN;
+  default:
+    return LOCK_NONE;
+  }
+}
+
+/* Of a file: who takes it comes behind the last that has given it. */
+static void take_lock(struct thread *thread, const struct system_call *call) {
+  enum lock_call what = lock_call(call);
+  if (what == LOCK_SHARED || what == LOCK_TAKEN)
+    consume(thread, channel_key_of_lock((int)call->argument[0]), 1, what == LOCK_SHARED);
+}
+
 static bool is_peek(const struct system_call *call) {
   uint64_t flags = call->x86_64 == SYS_recvfrom  ? call->argument[3]
                    : call->x86_64 == SYS_recvmsg ? call->argument[2]
@@ -147,6 +195,16 @@ void supplies_consumed(struct thread *thread, const struct system_call *call, in
   case SYS_mq_timedreceive:
     if (result >= 0)
       consume(thread, channel_key_of_posix_queue((int)call->argument[0]), 1, false);
+    break;
+  case SYS_semop:
+  case SYS_semtimedop:
+    if (result == 0)
+      operate(thread, call, false);
+    break;
+  case SYS_flock:
+  case SYS_fcntl:
+    if (result == 0)
+      take_lock(thread, call);
     break;
   case SYS_rt_sigtimedwait:
     if (result > 0)
@@ -198,6 +256,21 @@ void supplies_made(struct thread *thread, const struct system_call *call, int64_
   case SYS_mq_timedsend:
     if (result == 0)
       supply(thread, channel_key_of_posix_queue((int)call->argument[0]), 1);
+    return;
+  case SYS_semop:
+  case SYS_semtimedop:
+    if (result == 0)
+      operate(thread, call, true);
+    return;
+  case SYS_semctl:
+    if (result == 0 && call->argument[2] == SETVAL && (int)call->argument[3] > 0)
+      supply(thread, channel_key_of_semaphore((int)call->argument[0], call->argument[1]),
+             call->argument[3]);
+    return;
+  case SYS_flock:
+  case SYS_fcntl:
+    if (result == 0 && lock_call(call) == LOCK_GIVEN)
+      supply(thread, channel_key_of_lock((int)call->argument[0]), 1);
     return;
   case SYS_kill:
   case SYS_tkill:

@@ -44,6 +44,7 @@ struct system_call {
   uint64_t argument[SYSTEM_CALL_ARGUMENTS];
   uint64_t clock; /* taken before the call, where that is its place */
   uint64_t flags; /* of a clone; of an ftruncate the file's size before it */
+  int64_t tried;  /* the result of making it without waiting (ipc_calls.c) */
 };
 
 /* A wait for signals, which is made in turns (../client/signal_waits.h). */

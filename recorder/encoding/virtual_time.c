@@ -140,6 +140,24 @@ static bool read_sleep(uint64_t address, uint64_t *ns, int64_t *error) {
   return true;
 }
 
+bool virtual_time_is_valid(uint64_t address) {
+  uint64_t ns;
+  int64_t error;
+  return read_sleep(address, &ns, &error);
+}
+
+bool virtual_time_limit(struct thread *thread, uint64_t address, uint64_t *until) {
+  uint64_t ns;
+  int64_t error;
+  *until = BATON_FOR_EVER;
+  if (address == 0)
+    return true;
+  if (!read_sleep(address, &ns, &error))
+    return false;
+  *until = virtual_time_in(thread, ns);
+  return true;
+}
+
 static int64_t sleep_for(struct thread *thread, uint64_t clock, bool is_absolute, uint64_t time,
                          uint64_t remains) {
   uint64_t ns;

@@ -27,7 +27,12 @@ uint64_t virtual_time_now_ns(struct thread *thread);
 /* Until the place. */
 uint64_t virtual_time_left_ns(struct thread *thread, uint64_t until);
 
-/* Of a struct timespec in the program's memory. */
+/* Of a struct timespec in the program's memory; whether the kernel would take it. */
 bool virtual_time_read(uint64_t address, uint64_t *ns);
+bool virtual_time_is_valid(uint64_t address);
+
+/* Where a limit ends that stands there, or for ever where there is none (address 0); false where
+ * the kernel would refuse it. */
+bool virtual_time_limit(struct thread *thread, uint64_t address, uint64_t *until);
 
 #endif

@@ -11,6 +11,8 @@
 
 /* Who has a signal sees it sooner, or never. */
 #define LOOKS_MAX 400
+/* The second time it has certainly begun to look after the signal came. */
+#define LOOKS_AWAITED 2
 #define LOOK_NS 50000
 
 uint64_t tree_real_ns(void) {
@@ -81,6 +83,16 @@ uint64_t tree_others_ready_at(const struct tree *tree, const struct tree_place *
       at = least(at, place->times.ready_at);
   }
   return at;
+}
+
+uint64_t tree_others_until(const struct tree *tree, const struct tree_place *own) {
+  uint64_t until = TREE_NEVER;
+  for (uint32_t i = 0; i < tree->used; i++) {
+    const struct tree_place *place = &tree->place[i];
+    if (place->process != 0 && place != own)
+      until = least(until, place->times.until);
+  }
+  return until;
 }
 
 /* What a place is chosen by: the least comes first. */
@@ -194,7 +206,9 @@ void tree_await_look(struct tree *tree, int32_t process) {
     return;
   const struct timespec time = {.tv_nsec = LOOK_NS};
   uint32_t looks = __atomic_load_n(&place->looks, __ATOMIC_ACQUIRE);
-  for (int i = 0; i < LOOKS_MAX && __atomic_load_n(&place->looks, __ATOMIC_ACQUIRE) == looks; i++) {
+  for (int i = 0;
+       i < LOOKS_MAX && __atomic_load_n(&place->looks, __ATOMIC_ACQUIRE) - looks < LOOKS_AWAITED;
+       i++) {
     wake(&place->has_turn);
     raw_system_call(SYS_nanosleep, (uintptr_t)&time, 0, 0);
   }

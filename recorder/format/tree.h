@@ -98,6 +98,8 @@ void tree_end(struct tree *tree, int32_t process);
  * to look. */
 uint64_t tree_others_at(const struct tree *tree, const struct tree_place *own);
 uint64_t tree_others_ready_at(const struct tree *tree, const struct tree_place *own);
+/* When the first of their time limits ends. */
+uint64_t tree_others_until(const struct tree *tree, const struct tree_place *own);
 
 /* Gives the turn, which the place has, to the process that could go on first; where none is ready,
  * to one that has not looked in vain; then, unless something that is not recorded may come first,

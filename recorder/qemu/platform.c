@@ -229,6 +229,23 @@ bool platform_write(uint64_t to, const void *bytes, size_t count) {
 
 void platform_wake(volatile int *word) { (void)word; }
 
+bool platform_begin_signal_mask(uint64_t set, bool adds) {
+  (void)set, (void)adds;
+  return false;
+}
+
+void platform_end_signal_mask(bool by_signal) { (void)by_signal; }
+
+bool platform_has_blocked_signal(const struct thread *thread, uint64_t set) {
+  (void)thread, (void)set;
+  return false;
+}
+
+int platform_take_blocked_signal(uint64_t set, void *information) {
+  (void)set, (void)information;
+  return 0;
+}
+
 void platform_yield(void) { sched_yield(); }
 
 void platform_sleep_ms(uint32_t time_ms) {

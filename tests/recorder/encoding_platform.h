@@ -92,6 +92,14 @@ bool platform_wait(volatile int *word, int value, uint32_t time_ms, void *where)
 
 void platform_wake(volatile int *word) { (void)word; }
 
+bool platform_begin_signal_mask(uint64_t set, bool adds) { return (void)set, (void)adds, false; }
+void platform_end_signal_mask(bool by_signal) { (void)by_signal; }
+bool platform_has_blocked_signal(const struct thread *thread, uint64_t set) {
+  return (void)thread, (void)set, false;
+}
+int platform_take_blocked_signal(uint64_t set, void *information) {
+  return (void)set, (void)information, 0;
+}
 void platform_yield(void) { sched_yield(); }
 void platform_sleep_ms(uint32_t time_ms) { usleep(time_ms * 1000); }
 void platform_visit_stopped_threads(void (*visit)(struct thread *thread)) { (void)visit; }

@@ -25,7 +25,7 @@
 #define KILLED 400
 #define PROCESSES 3
 
-static uint64_t pipe_key(uint64_t number) { return number << 3 | CHANNEL_OF_BYTES; }
+static uint64_t pipe_key(uint64_t number) { return number << CHANNEL_KIND_BITS | CHANNEL_OF_BYTES; }
 
 /* What is not consumed of one channel: the newest supply stands for those that have no room. */
 static void overfill_one(void) {

@@ -73,6 +73,13 @@ def test_blocked_signals_reach_whom_they_reach_without_us(
     assert (record.ended, record.lost) == ("exit 0", 0)
 
 
+def test_who_waits_hands_on_what_it_blocks(recorder: Recorder) -> None:
+    program = recorder.compile("handed_on", "-O1", "-D_GNU_SOURCE")
+    for _ in range(3):
+        run = recorder.record(program, timeout=30)
+        assert (run.returncode, run.stdout) == (0, "handed on 1\n"), run.stderr
+
+
 def test_server_with_a_signal_thread_ends_by_it(recorder: Recorder) -> None:
     program = recorder.compile("signal_waits", "-O1", "-D_GNU_SOURCE")
     command = recorder.command(program, "server")
