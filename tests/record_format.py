@@ -23,7 +23,7 @@ MAGIC = b"FPFR"
 FOOTER_MAGIC = b"FPRECEND"
 HEADER = struct.Struct("<4sHBBIIQQIIQ")
 VERSION = 5
-INFO, CODE, TRACE, SEAL, ORDER = 1, 2, 3, 4, 5
+INFO, CODE, TRACE, SEAL, ORDER, TREE_ORDER = 1, 2, 3, 4, 5, 6
 LOAD, STORE, UPDATE, FLUSH, PREFETCH, STRING_SOURCE, STRING_DESTINATION, GATHER, SCATTER = range(9)
 MASK = (1 << 64) - 1
 
@@ -248,7 +248,7 @@ def read_frames(data: bytes) -> Iterator[Frame]:
         end = offset + HEADER.size + stored_bytes
         if end > len(data):
             return
-        if version != VERSION or kind not in (INFO, CODE, TRACE, SEAL, ORDER) or codec > 1:
+        if version != VERSION or kind not in range(INFO, TREE_ORDER + 1) or codec > 1:
             raise Damaged(f"frame at {offset}: version {version}, kind {kind}, codec {codec}")
         stored = data[offset + HEADER.size : end]
         if xxhash.xxh64(data[offset : offset + 40] + stored).intdigest() != checksum:

@@ -70,6 +70,9 @@ struct process_control {
   uint32_t is_waited_for; /* its parent has seen its end, with `waited_status` */
   int32_t exit_status;
   int32_t waited_status;
+  /* And as the launcher has, before anybody waited for it. */
+  uint32_t is_seen_ended;
+  int32_t seen_status;
 };
 
 /* A child of a recorded process that has no record of its own. */

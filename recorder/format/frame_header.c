@@ -46,7 +46,7 @@ int frame_header_read(const uint8_t header[FRAME_HEADER_BYTES], struct frame_des
   memcpy(&frame->position, header + 24, 8);
   memcpy(&frame->stored_bytes, header + 32, 4);
   memcpy(&frame->raw_bytes, header + 36, 4);
-  return frame->kind >= FRAME_INFO && frame->kind <= FRAME_ORDER;
+  return frame->kind >= FRAME_INFO && frame->kind <= FRAME_TREE_ORDER;
 }
 
 int frame_checksum_matches(const uint8_t header[FRAME_HEADER_BYTES], const void *payload,

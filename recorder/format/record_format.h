@@ -19,7 +19,8 @@ enum frame_kind {
   FRAME_CODE = 2,
   FRAME_TRACE = 3,
   FRAME_SEAL = 4,
-  FRAME_ORDER = 5
+  FRAME_ORDER = 5,
+  FRAME_TREE_ORDER = 6
 };
 enum frame_codec { CODEC_STORED = 0, CODEC_ZSTD = 1 };
 

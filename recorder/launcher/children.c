@@ -41,6 +41,8 @@ static int status_of(const struct process_control *control, const struct child *
     return child->status;
   if (__atomic_load_n(&control->is_waited_for, __ATOMIC_ACQUIRE))
     return control->waited_status;
+  if (__atomic_load_n(&control->is_seen_ended, __ATOMIC_ACQUIRE))
+    return control->seen_status;
   return __atomic_load_n(&control->has_exited, __ATOMIC_ACQUIRE) ? control->exit_status
                                                                  : STATUS_UNKNOWN;
 }

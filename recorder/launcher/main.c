@@ -96,6 +96,7 @@ int main(int argc, char **argv) {
     return EXIT_OURS;
   }
   unrecorded_say(control);
+  file.begins_tree = control->has_tree && control_area_count(control) > 1;
   if (!ending_seal(&file, &control->process[0], arguments.roi, status) || has_failed)
     return EXIT_OURS;
   return end_like(status);

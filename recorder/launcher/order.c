@@ -18,14 +18,14 @@ void order_give_up(void) {
     kill(finder, SIGKILL);
 }
 
-void order_add(const char *record) {
+void order_add(const char *record, const char *first_of_tree) {
   char program[PATH_MAX];
   if (!library_path_find(program, "fencepost-order"))
     return;
   pid_t launcher = getpid(), child = fork();
   if (child == 0) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == launcher)
-      execl(program, program, record, NULL);
+      execl(program, program, record, first_of_tree, NULL);
     _exit(EXIT_OURS);
   }
   int status = 0;

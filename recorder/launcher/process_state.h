@@ -10,4 +10,7 @@
  * yet is not. */
 bool process_is_running(int process, uint64_t start_time);
 
+/* Of one that has ended and that nobody has waited for yet: its wait status. False of any other. */
+bool process_status_unwaited(int process, int *status);
+
 #endif

@@ -103,6 +103,7 @@ static char *info_of(const struct arguments *arguments, const struct program *pr
 void record_file_create(struct record_file *file, const struct arguments *arguments,
                         const struct program *program, const struct control_area *control) {
   file->takes_turns = control->one_order != 0;
+  file->begins_tree = false;
   file->is_listed = control->lists != 0;
   file->path = behind_links(absolute_path(arguments->output, arguments->program[0]));
   struct stat status;
@@ -131,6 +132,7 @@ bool record_file_open(struct record_file *file, const struct control_area *area,
       asprintf(&file->partial_path, "%s" PARTIAL_SUFFIX, file->path) < 0)
     fail(EXIT_OURS, "out of memory");
   file->takes_turns = area->one_order != 0;
+  file->begins_tree = false;
   file->is_listed = area->lists != 0;
   file->descriptor = open(file->partial_path, O_RDWR | O_CLOEXEC | O_APPEND);
   return file->descriptor >= 0;
@@ -255,7 +257,7 @@ bool record_file_seal(struct record_file *file, const char *ended,
                       const struct process_control *control) {
   bool is_whole = control->live_threads == 0 || cut_torn_end(file->descriptor);
   if (is_whole && file->takes_turns)
-    order_add(file->partial_path);
+    order_add(file->partial_path, file->begins_tree ? file->path : NULL);
   if (!is_whole || !write_seal(file->descriptor, ended, control) ||
       rename(file->partial_path, file->path) != 0) {
     complain("%s could not be sealed: %s", file->path, strerror(errno));

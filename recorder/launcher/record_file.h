@@ -17,6 +17,7 @@ struct record_file {
   int descriptor;
   bool is_listed;   /* say where it is when it is sealed */
   bool takes_turns; /* its threads do */
+  bool begins_tree; /* of the first process, and all others are sealed */
 };
 
 /* Creates the partial file and writes the INFO frame. Ends the launcher where that fails. */

@@ -2,6 +2,8 @@
 #include "tree_watch.h"
 
 #include "complaint.h"
+#include "process_state.h"
+#include "recorded_process.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -18,11 +20,26 @@
 
 static struct control_area *area;
 
+static void note_status(int32_t process) {
+  int status;
+  if (!process_status_unwaited(process, &status))
+    return;
+  for (unsigned i = control_area_count(area); i-- > 0;) {
+    struct process_control *control = &area->process[i];
+    if (control->process != process || control->is_sealed)
+      continue;
+    control->seen_status = status;
+    __atomic_store_n(&control->is_seen_ended, 1, __ATOMIC_RELEASE);
+    return;
+  }
+}
+
 static void *await_end(void *argument) {
   int32_t process = (int32_t)(intptr_t)argument;
   struct pollfd end = {.fd = (int)syscall(CALL_PIDFD_OPEN, process, 0), .events = POLLIN};
   while (end.fd >= 0 && poll(&end, 1, -1) <= 0)
     ;
+  note_status(process);
   supply_table_end(&area->supplies, process);
   tree_end(&area->tree, process);
   if (end.fd >= 0)

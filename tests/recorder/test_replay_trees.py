@@ -8,6 +8,7 @@ import pytest
 from recorder_programs import Recorder
 
 import fencepost as fp
+import record_format as rf
 
 ROUNDS = 200_000
 CHILDREN = 4
@@ -47,6 +48,19 @@ def test_who_waits_for_another_process_does_so_in_a_replay(
 ) -> None:
     work = growth(recorder, "at_once", 1)
     assert growth(recorder, mode, CHILDREN) / work == pytest.approx(times, rel=0.05)
+
+
+def test_the_order_of_a_tree_is_found_when_it_is_recorded(recorder: Recorder) -> None:
+    path = recorded(recorder, "flag", CHILDREN, ROUNDS)
+    records = [rf.Record(one) for one in sorted(recorder.folder.glob("record*.fencepost"))]
+    traces = sum(len(frames) for one in records for frames in one.threads.values())
+    kept = [sum(frame.kind == rf.TREE_ORDER for frame in one.frames) for one in records]
+    assert sorted(kept) == [0] * CHILDREN + [traces]
+    [replay] = replayed(path).document["runs"]
+    for one in recorder.folder.glob("record*.fencepost"):
+        one.rename(one.with_name(one.name.replace("record", "renamed")))
+    [renamed] = replayed(path.with_name("renamed.fencepost")).document["runs"]
+    assert renamed["statistics"] == replay["statistics"]
 
 
 def test_one_record_of_a_tree_is_replayed_alone(recorder: Recorder) -> None:

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use fencepost_checker::crash::source_lines::SourceLines;
 use fencepost_record::{
     CutPolicy, Ended, MappingKind, PmSelector, Record, RecordError, Source, Summary, WaitingLoop, escaped,
-    waiting_loops,
+    path_of_child, waiting_loops,
 };
 use fencepost_sim::replay::simulation::Program;
 use pyo3::prelude::*;
@@ -60,13 +60,7 @@ fn file_of(path: &Path) -> io::Result<Arc<dyn Source>> {
 
 /// The record of a process that began in the one whose record has this path; nothing where it has none.
 fn open_child(root: &Path, number: u64, cut: CutPolicy) -> Result<Option<Record>, RecordError> {
-    let mut name = root.file_stem().unwrap_or_default().to_owned();
-    name.push(format!(".{number}"));
-    if let Some(ending) = root.extension() {
-        name.push(".");
-        name.push(ending);
-    }
-    let path = root.with_file_name(name);
+    let path = path_of_child(root, number);
     match file_of(&path) {
         Ok(source) => Record::open(source, cut).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -49,6 +49,8 @@ pub enum FrameKind {
     Seal = 4,
     /// What a replay leaves out of a TRACE frame and puts in, where threads took turns.
     Order = 5,
+    /// The same of a TRACE frame of a tree, in the record of its first process.
+    TreeOrder = 6,
 }
 
 /// How a payload is stored.
@@ -69,13 +71,14 @@ pub struct FrameHeader {
     pub kind: FrameKind,
     /// How the payload is stored.
     pub codec: Codec,
-    /// TRACE and ORDER: the dense thread id.
+    /// TRACE and ORDER: the dense thread id; of a tree's order, that in the tree.
     pub thread: u32,
-    /// TRACE, ORDER and CODE: number of the frame among its like.
+    /// All but INFO and SEAL: number of the frame among its like.
     pub sequence: u32,
     /// TRACE: instructions; CODE: blocks.
     pub instructions: u64,
-    /// TRACE: instructions of the thread before; CODE: id of the first block.
+    /// TRACE: instructions of the thread before; CODE: id of the first block; of a tree's order: the hash of the
+    /// children's records.
     pub position: u64,
     /// Length of the payload in the file.
     pub stored_bytes: u32,
@@ -108,6 +111,7 @@ impl FrameHeader {
             3 => FrameKind::Trace,
             4 => FrameKind::Seal,
             5 => FrameKind::Order,
+            6 => FrameKind::TreeOrder,
             _ => return Err(Problem::Damaged("there is no such kind of frame")),
         };
         let codec = match bytes[7] {

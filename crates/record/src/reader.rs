@@ -14,7 +14,7 @@ use super::info::Info;
 use super::memory_map::MemoryMap;
 use super::order::{self, Changes, FrameChanges};
 use super::overview::Overview;
-use super::scan::{Scan, ScanEnd, TraceFrame, scan};
+use super::scan::{Scan, ScanEnd, TraceFrame, TreeOrder, scan};
 use super::source::Source;
 use super::trace::{Frame, Predictors, TraceDecoder};
 use super::tree::{Member, Tree};
@@ -67,6 +67,7 @@ struct Contents {
     threads: Vec<Vec<TraceFrame>>,
     /// The ORDER frame of each TRACE frame, or none at all.
     orders: Vec<Vec<TraceFrame>>,
+    tree_order: TreeOrder,
     ended: Ended,
     frames: u64,
     hash: u64,
@@ -98,8 +99,8 @@ impl Record {
     pub(super) fn open_up_to_problem(source: Arc<dyn Source>) -> Result<(Self, Option<RecordError>), RecordError> {
         let (scan, end) = scan(&source);
         let frames = scan.frames();
-        let Scan { info, program, threads, mut orders, seal, hash, .. } = scan;
-        if orders.len() != threads.len() || orders.iter().zip(&threads).any(|(of, traces)| of.len() != traces.len()) {
+        let Scan { info, program, threads, mut orders, tree_order, seal, hash, .. } = scan;
+        if !is_whole(&orders, &threads) {
             orders.clear();
         }
         let (ended, problem) = match (end, seal) {
@@ -112,8 +113,10 @@ impl Record {
             let nothing = RecordError { record: source.name().into(), frame: None, problem: Problem::NothingWhole };
             return Err(problem.unwrap_or(nothing));
         };
-        let (hash, overview) = (hash.digest(), OnceLock::new());
-        let contents = Contents { source, info, program, threads, orders, ended, frames, hash, overview, tree: None };
+        let overview = OnceLock::new();
+        let (tree, hash) = (None, hash.digest());
+        let contents =
+            Contents { source, info, program, threads, orders, tree_order, ended, frames, hash, overview, tree };
         Ok((Self { contents: Arc::new(contents) }, problem))
     }
 
@@ -129,14 +132,18 @@ impl Record {
         let (tree, program) = Tree::of(root, open)?;
         let records = || tree.members().iter().map(|member| &member.record);
         let root = &records().next().expect("the root").contents;
+        let threads: Vec<_> = records().flat_map(|record| record.contents.threads.iter().cloned()).collect();
+        let order = &root.tree_order;
+        let is_known = order.children == tree.hash_of_children() && is_whole(&order.threads, &threads);
         let mut hash = Xxh64::new(0);
         records().for_each(|record| hash.update(&record.contents.hash.to_le_bytes()));
         let contents = Contents {
             source: Arc::clone(&root.source),
             info: root.info.clone(),
             program,
-            threads: records().flat_map(|record| record.contents.threads.iter().cloned()).collect(),
-            orders: Vec::new(),
+            threads,
+            orders: if is_known { order.threads.clone() } else { Vec::new() },
+            tree_order: TreeOrder::default(),
             ended: root.ended.clone(),
             frames: records().map(Self::frames).sum(),
             hash: hash.digest(),
@@ -355,8 +362,9 @@ impl Record {
         !self.contents.orders.is_empty()
     }
 
-    /// The ORDER frames that belong behind its frames: what of its order a replay keeps, found once and for all. They
-    /// are none if its threads did not take turns, or if it has them.
+    /// The ORDER frames that belong behind its frames, or of a tree behind those of its first process: what of its
+    /// order a replay keeps, found once and for all. They are none if its threads did not take turns, or if it has
+    /// them.
     ///
     /// # Errors
     /// If a frame cannot be read.
@@ -366,15 +374,19 @@ impl Record {
             return Ok(frames);
         }
         let Some(changes) = order::changes_of(self)? else { return Ok(frames) };
+        let (kind, position) = match self.tree() {
+            Some(tree) => (FrameKind::TreeOrder, tree.hash_of_children()),
+            None => (FrameKind::Order, 0),
+        };
         for (thread, sequence, changes) in changes.frames() {
             let header = FrameHeader {
                 version: self.info().format_version as u16,
-                kind: FrameKind::Order,
+                kind,
                 codec: Codec::Zstd,
                 thread,
                 sequence,
                 instructions: 0,
-                position: 0,
+                position,
                 stored_bytes: 0,
                 raw_bytes: 0,
                 checksum: 0,
@@ -430,6 +442,11 @@ impl Record {
         });
         result.map_err(|problem| self.refuse(Some(frame.place), problem))
     }
+}
+
+/// Whether there is a frame for each of the others.
+fn is_whole(orders: &[Vec<TraceFrame>], threads: &[Vec<TraceFrame>]) -> bool {
+    orders.len() == threads.len() && orders.iter().zip(threads).all(|(of, traces)| of.len() == traces.len())
 }
 
 fn end_of(frames: &[TraceFrame]) -> u64 {

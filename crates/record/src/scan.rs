@@ -19,6 +19,7 @@ pub(super) struct Scan {
     pub(super) threads: Vec<Vec<TraceFrame>>,
     /// The ORDER frames of each thread, likewise.
     pub(super) orders: Vec<Vec<TraceFrame>>,
+    pub(super) tree_order: TreeOrder,
     pub(super) seal: Option<Seal>,
     seal_offset: u64,
     /// Over the checksums of all whole frames.
@@ -40,6 +41,15 @@ pub(super) struct TraceFrame {
     pub(super) place: FramePlace,
 }
 
+/// The order of the tree of which the record is the first process's, found when it was recorded.
+#[derive(Default)]
+pub(super) struct TreeOrder {
+    /// The hash of the children's records.
+    pub(super) children: u64,
+    /// The frames of each thread of the tree, in order.
+    pub(super) threads: Vec<Vec<TraceFrame>>,
+}
+
 /// Where and why a walk ended.
 pub(super) enum ScanEnd {
     /// At the footer.
@@ -57,6 +67,7 @@ pub(super) fn scan(source: &Arc<dyn Source>) -> (Scan, ScanEnd) {
         program: Program::default(),
         threads: Vec::new(),
         orders: Vec::new(),
+        tree_order: TreeOrder::default(),
         seal: None,
         seal_offset: 0,
         hash: Xxh64::new(0),
@@ -204,6 +215,7 @@ impl Scan {
             FrameKind::Trace => false,
             FrameKind::Code => header.thread != 0,
             FrameKind::Order => (header.instructions, header.position) != (0, 0),
+            FrameKind::TreeOrder => header.instructions != 0,
             FrameKind::Info | FrameKind::Seal => {
                 (header.thread, header.sequence, header.instructions, header.position) != (0, 0, 0, 0)
             }
@@ -217,6 +229,7 @@ impl Scan {
         match header.kind {
             FrameKind::Trace => self.take_in_trace(header, place)?,
             FrameKind::Order => self.take_in_order(header, place)?,
+            FrameKind::TreeOrder => self.tree_order.take_in(header, place)?,
             FrameKind::Info => {
                 self.unpack(header, payload)?;
                 self.info = Some(Info::decode(&self.raw, header.version)?);
@@ -285,5 +298,23 @@ impl Scan {
     /// Number of whole frames, the seal among them.
     pub(super) fn frames(&self) -> u64 {
         self.index.len() as u64 + u64::from(self.seal.is_some())
+    }
+}
+
+impl TreeOrder {
+    fn take_in(&mut self, header: &FrameHeader, place: FramePlace) -> Result<(), Problem> {
+        if self.threads.is_empty() {
+            self.children = header.position;
+        }
+        if header.thread as usize == self.threads.len() {
+            self.threads.push(Vec::new());
+        }
+        let is_next = |frames: &&mut Vec<TraceFrame>| frames.len() == header.sequence as usize;
+        let frames = self.threads.get_mut(header.thread as usize).filter(is_next);
+        let Some(frames) = frames.filter(|_| header.position == self.children) else {
+            return Err(Problem::Malformed("it does not continue the frame of the tree's order before it"));
+        };
+        frames.push(TraceFrame { header: *header, place });
+        Ok(())
     }
 }

@@ -1,4 +1,5 @@
-//! `fencepost-order RECORD`: adds to a record that is not sealed yet what of its order a replay keeps.
+//! `fencepost-order RECORD [NAME]`: adds to a record that is not sealed yet what of its order a replay keeps; and with
+//! the name that it is going to have, by which the records of its children are found, what is kept of the whole tree's.
 //!
 //! The launcher calls it when the program has ended, before it seals the record. Frames are only added behind the
 //! others, so that a record to which that did not come to an end is still one: a reader then finds its order itself.
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use fencepost_record::{CutPolicy, Ended, Record, Source};
+use fencepost_record::{CutPolicy, Ended, Problem, Record, RecordError, Source, path_of_child};
 
 /// After which somebody wonders what it is doing.
 const LONG: Duration = Duration::from_secs(2);
@@ -39,11 +40,15 @@ impl Source for RecordFile {
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let [_, path] = &arguments[..] else {
-        eprintln!("usage: fencepost-order RECORD");
-        return ExitCode::from(2);
+    let (path, name) = match &arguments[..] {
+        [_, path] => (Path::new(path), None),
+        [_, path, name] => (Path::new(path), Some(Path::new(name))),
+        _ => {
+            eprintln!("usage: fencepost-order RECORD [NAME]");
+            return ExitCode::from(2);
+        }
     };
-    match add_order(Path::new(path)) {
+    match add_order(path, name) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("fencepost-order: {problem}");
@@ -52,17 +57,45 @@ fn main() -> ExitCode {
     }
 }
 
-fn add_order(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+fn add_order(path: &Path, name: Option<&Path>) -> Result<(), Box<dyn std::error::Error>> {
     let mut file = OpenOptions::new().read(true).append(true).open(path)?;
-    let length = file.metadata()?.len();
-    let source = RecordFile { name: path.display().to_string(), file: file.try_clone()?, length };
-    let record = Record::open(Arc::new(source), CutPolicy::Allow)?;
+    let record = open(path, file.try_clone()?)?;
     if matches!(record.ended(), Ended::Sealed { .. }) {
         return Err(format!("{}: it is sealed already", path.display()).into());
     }
     say_if_it_takes_long();
     file.write_all(&record.order_frames()?)?;
+    if let Some(name) = name {
+        file.write_all(&order_of_tree(record, name)?)?;
+    }
     Ok(())
+}
+
+fn open(path: &Path, file: File) -> Result<Record, RecordError> {
+    let name = path.display().to_string();
+    let length = file.metadata().map_err(|error| of_file(path, error))?.len();
+    Record::open(Arc::new(RecordFile { name, file, length }), CutPolicy::Allow)
+}
+
+fn of_file(path: &Path, error: io::Error) -> RecordError {
+    RecordError { record: path.display().to_string(), frame: None, problem: error.into() }
+}
+
+/// Nothing where the records cannot be read as one, or are of one process.
+fn order_of_tree(first: Record, name: &Path) -> Result<Vec<u8>, RecordError> {
+    let open_child = |number| {
+        let path = path_of_child(name, number);
+        match File::open(&path) {
+            Ok(file) => open(&path, file).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(of_file(&path, error)),
+        }
+    };
+    match Record::of_tree(first, open_child) {
+        Ok(tree) if tree.processes() > 1 => tree.order_frames(),
+        Ok(_) | Err(RecordError { problem: Problem::Tree(_), .. }) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 fn say_if_it_takes_long() {

@@ -15,6 +15,9 @@ mod pairing;
 mod spaces;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh64::Xxh64;
 
 use super::code::{BLOCKS_MAX, Program};
 use super::error::{Problem, RecordError};
@@ -123,6 +126,16 @@ impl Tree {
         &self.members
     }
 
+    /// A hash of the numbers and the content of all records but the first.
+    pub(super) fn hash_of_children(&self) -> u64 {
+        let mut hash = Xxh64::new(0);
+        for Member { number, record, .. } in &self.members[1..] {
+            hash.update(&number.to_le_bytes());
+            hash.update(record.hash().as_bytes());
+        }
+        hash.digest()
+    }
+
     /// The numbers of processes that have no record.
     pub(super) fn absent(&self) -> &[u64] {
         &self.absent
@@ -142,6 +155,18 @@ impl Tree {
         }
         Ok(all)
     }
+}
+
+/// Where the record of the process with a number lies if that of its tree's first one is at `first`.
+#[must_use]
+pub fn path_of_child(first: &Path, number: u64) -> PathBuf {
+    let mut name = first.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{number}"));
+    if let Some(ending) = first.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    first.with_file_name(name)
 }
 
 fn check(record: &Record, number: u64) -> Result<(), RecordError> {

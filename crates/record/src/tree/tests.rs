@@ -68,8 +68,11 @@ impl Process {
 }
 
 fn tree(root: Process, child: Option<Process>) -> Result<Record, RecordError> {
-    let mut child = child.map(Process::record);
-    Record::of_tree(root.record(), |number| {
+    tree_of(root.record(), child.map(Process::record))
+}
+
+fn tree_of(root: Record, mut child: Option<Record>) -> Result<Record, RecordError> {
+    Record::of_tree(root, |number| {
         assert_eq!(number, 1);
         Ok(child.take())
     })
@@ -81,8 +84,8 @@ fn frame(record: &Record, thread: ThreadId) -> Frame {
     frame
 }
 
-#[test]
-fn a_process_that_polls_waits_for_the_other_ones_store() {
+/// One that stores, and its child, which polls until it has.
+fn storing_and_polling() -> (Process, Process) {
     let mut root = Process::new(None);
     root.start(1);
     root.share(2, 0x10000, PAGE);
@@ -102,7 +105,12 @@ fn a_process_that_polls_waits_for_the_other_ones_store() {
     child.turn(30);
     child.execute(polls, &[0x90040], 1);
     child.execute(works, &[], 1);
+    (root, child)
+}
 
+#[test]
+fn a_process_that_polls_waits_for_the_other_ones_store() {
+    let (root, child) = storing_and_polling();
     let record = tree(root, Some(child)).expect("a tree");
     assert_eq!((record.threads(), record.processes()), (2, 2));
     let (stored, polled) = (frame(&record, FIRST), frame(&record, CHILD));
@@ -124,6 +132,63 @@ fn a_process_that_polls_waits_for_the_other_ones_store() {
     assert_eq!(blocks.into_iter().filter(|&address| address > 0).collect::<Vec<_>>(), [own(0x1000), own(0x1004)]);
     let mapped: Vec<u64> = record.memory_map().expect("a map").mappings().iter().map(|of| of.range.start).collect();
     assert_eq!(mapped, [object - 0x40, object - 0x40 - PAGE, object - 0x40]);
+}
+
+fn opened(bytes: Vec<u8>) -> Record {
+    Record::open(Arc::new(Bytes::new("process", bytes)), CutPolicy::Allow).expect("a record")
+}
+
+/// The record of a first process that its launcher has not sealed, with what of its tree's order a replay keeps.
+fn with_order(root: Process, child: &Record) -> Vec<u8> {
+    let mut bytes = root.writer.abandon().expect("a record");
+    let found = tree_of(opened(bytes.clone()), Some(child.clone())).expect("a tree");
+    let order = found.order_frames().expect("an order");
+    assert!(!order.is_empty() && !found.has_its_order());
+    bytes.extend(order);
+    bytes
+}
+
+#[test]
+fn the_order_of_a_tree_is_kept_in_the_record_of_its_first_process() {
+    let (root, child) = storing_and_polling();
+    let child = child.record();
+    let kept = tree_of(opened(with_order(root, &child)), Some(child)).expect("a tree");
+    assert!(kept.has_its_order());
+    assert!(kept.order_frames().expect("no order to find").is_empty());
+
+    let (root, child) = storing_and_polling();
+    let found = tree(root, Some(child)).expect("a tree");
+    for thread in [FIRST, CHILD] {
+        assert_eq!(frame(&kept, thread), frame(&found, thread));
+    }
+    let waits = |event: &Event| matches!(event, Event::SpinWait { .. });
+    assert!(frame(&kept, CHILD).events.iter().any(waits));
+}
+
+#[test]
+fn a_kept_order_is_found_anew_where_it_is_not_that_of_the_records() {
+    let (root, child) = storing_and_polling();
+    let child = child.record();
+    let bytes = with_order(root, &child);
+    let (_, mut another) = storing_and_polling();
+    let works = another.block(0x3000, &[&[0x90]], &[]);
+    another.execute(works, &[], 1);
+    let replaced = tree_of(opened(bytes.clone()), Some(another.record())).expect("a tree");
+    let without = tree_of(opened(bytes.clone()), None).expect("a tree");
+    let part = tree_of(opened(bytes[..bytes.len() - 1].to_vec()), Some(child)).expect("a tree");
+    for record in [replaced, without, part] {
+        assert!(!record.has_its_order());
+        frame(&record, FIRST);
+    }
+}
+
+#[test]
+fn the_record_of_a_first_process_alone_has_no_order_of_its_tree() {
+    let (root, child) = storing_and_polling();
+    let alone = opened(with_order(root, &child.record()));
+    assert!(!alone.has_its_order());
+    assert_eq!(alone.threads(), 1);
+    frame(&alone, FIRST);
 }
 
 fn with_a_child() -> Process {
