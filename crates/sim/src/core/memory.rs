@@ -294,7 +294,7 @@ impl Core {
         cycle: u64,
         env: &mut Environment<'_>,
     ) {
-        self.mshrs.allocate(line, waiter);
+        self.mshrs.allocate(line, waiter, cycle);
         env.requests.push((cycle, CoreRequest::Line { line, want, side: Side::Data, cause, issued }));
     }
 
@@ -365,7 +365,6 @@ impl Core {
             Room::Now => self.miss(line, Want::Read, Cause::DemandRead, Waiter::Load(slot), issued, cycle, env),
             Room::At(later) => {
                 self.stats.l1d_mshr_full += 1;
-                self.mshrs.release_earliest();
                 self.miss(line, Want::Read, Cause::DemandRead, Waiter::Load(slot), issued, later, env);
             }
             Room::Unknown => {
