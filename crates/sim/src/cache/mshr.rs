@@ -126,13 +126,23 @@ impl<W> MshrFile<W> {
     /// Takes a register for `line` from `cycle` on; there must be room. It is the one that is free last: those that are
     /// free before serve what asks for an earlier cycle.
     pub fn allocate(&mut self, line: LineAddress, waiter: W, cycle: u64) {
+        self.take(cycle);
+        self.lines.push(line);
+        self.pending.push(Mshr { line, waiters: Waiters { first: Some(waiter), others: Vec::new() } });
+    }
+
+    /// Takes a register from `cycle` on that is free again at `release`; there must be room.
+    pub fn occupy(&mut self, cycle: u64, release: u64) {
+        self.take(cycle);
+        self.releases.push(release);
+    }
+
+    fn take(&mut self, cycle: u64) {
         debug_assert_eq!(self.room(cycle), Room::Now, "a register is taken that is not there");
         let free = (0..self.releases.len()).filter(|&index| self.releases[index] <= cycle);
         if let Some(last) = free.max_by_key(|&index| self.releases[index]) {
             self.releases.swap_remove(last);
         }
-        self.lines.push(line);
-        self.pending.push(Mshr { line, waiters: Waiters { first: Some(waiter), others: Vec::new() } });
     }
 
     /// The line of a pending register will be there at `release`: gives the waiters.

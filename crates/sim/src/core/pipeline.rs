@@ -7,6 +7,7 @@ use super::execution::{Timing, Wakeup};
 use super::front_end::FrontEnd;
 use super::issue::IssueCalendar;
 use super::memory::{DataPrefetcher, LoadQueue, Waiter};
+use super::page_walks::PageWalks;
 use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
 use super::store_queue::StoreQueue;
@@ -59,6 +60,7 @@ pub struct Core {
     pub(super) mshrs: MshrFile<Waiter>,
     pub(super) prefetcher: Option<DataPrefetcher>,
     pub(super) tlb: Tlb,
+    pub(super) walks: PageWalks,
     /// The next dispatch.
     pub(super) next_dispatch: Slot,
     /// The last commit.
@@ -113,6 +115,7 @@ impl Core {
             mshrs: MshrFile::new(usize::from(l1d.mshrs)),
             prefetcher: DataPrefetcher::of(l1d),
             tlb: Tlb::new(tlb),
+            walks: PageWalks::new(tlb.walkers),
             next_dispatch: Slot::default(),
             last_commit: Slot::default(),
             window: Window::default(),
@@ -211,6 +214,7 @@ impl Core {
         self.combining = WriteCombining::new(&self.config);
         self.mshrs.clear();
         self.tlb.clear();
+        self.walks.clear();
         self.wakeup.ready.clear();
         self.front_end.awaited = None;
         self.effects.held = None;
