@@ -2,6 +2,7 @@
 
 use super::access_sites::Origin;
 use super::environment::{CoreRequest, Environment};
+use super::page_walks::PageWalks;
 use super::pipeline::Core;
 use super::reorder_buffer::UNKNOWN;
 use super::store_queue::Forwarding;
@@ -51,6 +52,8 @@ pub struct LoadQueue {
     next: usize,
     /// Loads that found no MSHR, in order.
     blocked: Vec<BlockedLoad>,
+    /// Loads, and stores too, that wait for their translation.
+    pub(super) walks: PageWalks,
 }
 
 /// A load that found no MSHR for a line.
@@ -65,9 +68,17 @@ struct BlockedLoad {
 }
 
 impl LoadQueue {
-    /// An empty queue.
-    pub fn new(entries: usize) -> LoadQueue {
-        LoadQueue { commits: vec![0; entries].into(), next: 0, blocked: Vec::new() }
+    /// An empty queue in front of so many page walkers.
+    pub fn new(entries: usize, walkers: u8) -> LoadQueue {
+        LoadQueue { commits: vec![0; entries].into(), next: 0, blocked: Vec::new(), walks: PageWalks::new(walkers) }
+    }
+
+    /// Forgets everything: power is gone.
+    pub fn clear(&mut self) {
+        self.commits.fill(0);
+        self.next = 0;
+        self.blocked.clear();
+        self.walks.clear();
     }
 
     /// When an entry is free for the next load; none if that is not known.
@@ -178,21 +189,21 @@ impl Core {
     /// table.
     pub(super) fn prefetch(&mut self, address: u64, cycle: u64, env: &mut Environment<'_>) {
         let translated = self.tlb.translate_if_known(address, env.table);
-        let Some(physical) = translated.filter(|&physical| !self.walks.has_waiting(physical)) else {
+        let Some(physical) = translated.filter(|&physical| !self.loads.walks.has_waiting(physical)) else {
             self.stats.dropped_prefetches += 1;
             return;
         };
-        self.fetch_ahead(physical, self.walks.end_of_walk(physical, cycle), env);
+        self.fetch_ahead(physical, self.loads.walks.end_of_walk(physical, cycle), env);
     }
 
     /// A line of the page behind the one that a prefetcher follows: a walk whose entry is at hand is part of it, if a
     /// walker is free.
     fn prefetch_next_page(&mut self, address: u64, cycle: u64, env: &mut Environment<'_>) {
-        let can_walk = self.tlb.is_known(address) || self.walks.is_free(cycle);
+        let can_walk = self.tlb.is_known(address) || self.loads.walks.is_free(cycle);
         let near = if can_walk { self.tlb.translate_if_near(address, env.table) } else { None };
-        let translated = match near.filter(|&(physical, _)| !self.walks.has_waiting(physical)) {
+        let translated = match near.filter(|&(physical, _)| !self.loads.walks.has_waiting(physical)) {
             Some((physical, Translation::Walk)) => self.walk_without_read(physical, cycle).map(|end| (physical, end)),
-            Some((physical, _)) => Some((physical, self.walks.end_of_walk(physical, cycle))),
+            Some((physical, _)) => Some((physical, self.loads.walks.end_of_walk(physical, cycle))),
             None => None,
         };
         match translated {

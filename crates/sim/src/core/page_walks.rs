@@ -1,7 +1,7 @@
 //! The page walkers of a core.
 //!
-//! An access whose page is not in the TLB takes a walker, and waits where all are busy. A walk reads the page's entry of
-//! the page table from memory unless it is in the walkers' cache; later accesses to the page wait for the same walk.
+//! An access whose page is not in the TLB takes a walker, and waits where all are busy. A walk reads the entry of the
+//! page table from memory unless it is in the walkers' cache; later accesses to the page wait for the same walk.
 
 use super::environment::{CoreRequest, Environment};
 use super::pipeline::Core;
@@ -98,7 +98,7 @@ impl PageWalks {
 }
 
 impl Core {
-    /// Translates the `address` of the access in `slot`, which issues at `cycle`; gives also when that is done, if it is
+    /// Translates the `address` of the access in `slot`, which issues at `cycle`; gives also when that is done, if
     /// known.
     #[inline]
     pub(super) fn translate(
@@ -112,24 +112,24 @@ impl Core {
         let (physical, cost) = self.tlb.translate(address, env.table);
         let waiting = || Walk { entry: None, slot, physical, is_load, issued: cycle };
         let end = match cost {
-            Translation::Hit => match self.walks.waiting_for(physical) {
-                None => Some(self.walks.end_of_walk(physical, cycle)),
+            Translation::Hit => match self.loads.walks.waiting_for(physical) {
+                None => Some(self.loads.walks.end_of_walk(physical, cycle)),
                 Some(&Walk { entry, .. }) => {
-                    self.walks.waiting.push(Walk { entry, ..waiting() });
+                    self.loads.walks.waiting.push(Walk { entry, ..waiting() });
                     None
                 }
             },
             Translation::Walk => {
                 let end = self.walk_without_read(physical, cycle);
                 if end.is_none() {
-                    self.walks.waiting.push(waiting());
+                    self.loads.walks.waiting.push(waiting());
                 }
                 end
             }
             Translation::Read(entry) => {
                 let walk = Walk { entry: Some(entry), ..waiting() };
                 self.walk_with_read(entry, cycle, env);
-                self.walks.waiting.push(walk);
+                self.loads.walks.waiting.push(walk);
                 None
             }
         };
@@ -138,20 +138,20 @@ impl Core {
 
     /// A walk that reads nothing starts as soon as it can from `cycle` on; gives when it ends, if that is known.
     pub(super) fn walk_without_read(&mut self, physical: u64, cycle: u64) -> Option<u64> {
-        let start = self.walks.start(cycle)?;
+        let start = self.loads.walks.start(cycle)?;
         let end = start + self.timing.walk;
-        self.walks.walkers.occupy(start, end);
-        self.walks.ends(physical, end, self.window.now);
+        self.loads.walks.walkers.occupy(start, end);
+        self.loads.walks.ends(physical, end, self.window.now);
         Some(end)
     }
 
-    /// A walk that reads `entry` starts as soon as it can from `cycle` on, unless one does already or that is not known.
+    /// A walk that reads `entry` starts as soon as it can from `cycle` on, unless one does already.
     fn walk_with_read(&mut self, entry: LineAddress, cycle: u64, env: &mut Environment<'_>) {
-        if self.walks.walkers.find(entry).is_some() {
+        if self.loads.walks.walkers.find(entry).is_some() {
             return;
         }
-        let Some(start) = self.walks.start(cycle) else { return };
-        self.walks.walkers.allocate(entry, (), start);
+        let Some(start) = self.loads.walks.start(cycle) else { return };
+        self.loads.walks.walkers.allocate(entry, (), start);
         let request = CoreRequest::Line {
             line: entry,
             want: Want::Read,
@@ -165,13 +165,13 @@ impl Core {
     /// A line of the page table is there at `ready`: what waits for it goes on, and the walker takes another walk.
     pub(super) fn walk_done(&mut self, entry: LineAddress, ready: u64, env: &mut Environment<'_>) {
         let end = ready + self.timing.walk;
-        self.walks.walkers.resolve(entry, end);
+        self.loads.walks.walkers.resolve(entry, end);
         let mut done = Vec::new();
-        for walk in std::mem::take(&mut self.walks.waiting) {
+        for walk in std::mem::take(&mut self.loads.walks.waiting) {
             match self.end_of_waiting(&walk, entry, end, env) {
                 // One that joined the walk may issue only when its entry is there already.
                 Some(end) => done.push((walk, end.max(walk.issued))),
-                None => self.walks.waiting.push(walk),
+                None => self.loads.walks.waiting.push(walk),
             }
         }
         for (walk, cycle) in done {
@@ -187,14 +187,14 @@ impl Core {
     fn end_of_waiting(&mut self, walk: &Walk, entry: LineAddress, end: u64, env: &mut Environment<'_>) -> Option<u64> {
         match walk.entry {
             Some(own) if own == entry => {
-                self.walks.ends(walk.physical, end, self.window.now);
+                self.loads.walks.ends(walk.physical, end, self.window.now);
                 Some(end)
             }
             Some(own) => {
                 self.walk_with_read(own, walk.issued, env);
                 None
             }
-            None => match self.walks.end_of_walk(walk.physical, walk.issued) {
+            None => match self.loads.walks.end_of_walk(walk.physical, walk.issued) {
                 end if end > walk.issued => Some(end),
                 _ => self.walk_without_read(walk.physical, walk.issued),
             },

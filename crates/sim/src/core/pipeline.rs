@@ -7,7 +7,6 @@ use super::execution::{Timing, Wakeup};
 use super::front_end::FrontEnd;
 use super::issue::IssueCalendar;
 use super::memory::{DataPrefetcher, LoadQueue, Waiter};
-use super::page_walks::PageWalks;
 use super::reorder_buffer::{ReorderBuffer, UNKNOWN};
 use super::stats::CoreStats;
 use super::store_queue::StoreQueue;
@@ -60,7 +59,6 @@ pub struct Core {
     pub(super) mshrs: MshrFile<Waiter>,
     pub(super) prefetcher: Option<DataPrefetcher>,
     pub(super) tlb: Tlb,
-    pub(super) walks: PageWalks,
     /// The next dispatch.
     pub(super) next_dispatch: Slot,
     /// The last commit.
@@ -107,7 +105,7 @@ impl Core {
             rob: ReorderBuffer::new(usize::from(config.rob_entries)),
             issue: IssueCalendar::new(config),
             wakeup: Wakeup::default(),
-            loads: LoadQueue::new(usize::from(config.load_queue_entries)),
+            loads: LoadQueue::new(usize::from(config.load_queue_entries), tlb.walkers),
             stores: StoreQueue::new(usize::from(config.store_queue_entries)),
             store_sets: StoreSets::of(&config.store_sets),
             combining: WriteCombining::new(config),
@@ -115,7 +113,6 @@ impl Core {
             mshrs: MshrFile::new(usize::from(l1d.mshrs)),
             prefetcher: DataPrefetcher::of(l1d),
             tlb: Tlb::new(tlb),
-            walks: PageWalks::new(tlb.walkers),
             next_dispatch: Slot::default(),
             last_commit: Slot::default(),
             window: Window::default(),
@@ -207,14 +204,13 @@ impl Core {
     pub fn power_fail(&mut self) {
         self.rob.clear();
         self.issue.clear();
-        self.loads = LoadQueue::new(usize::from(self.config.load_queue_entries));
+        self.loads.clear();
         self.stores.clear();
         self.watched.power_fail();
         self.store_sets = StoreSets::of(&self.config.store_sets);
         self.combining = WriteCombining::new(&self.config);
         self.mshrs.clear();
         self.tlb.clear();
-        self.walks.clear();
         self.wakeup.ready.clear();
         self.front_end.awaited = None;
         self.effects.held = None;

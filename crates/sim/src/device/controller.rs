@@ -2,8 +2,9 @@
 //!
 //! An arrived request keeps its buffer place, and so the sender's credit, until the medium has room for it; a full
 //! medium thus holds back the fabric. Requests without data and with data wait apart, so a full write queue does not
-//! stop reads; nor does a full channel stop requests to others. The ports share the medium in turn, one request each. An answer leaves by the port that its request came
-//! in by; where answers cannot leave, the medium gets nothing more from that port.
+//! stop reads; nor does a full channel stop requests to others. The ports share the medium in turn, one request each.
+//! An answer leaves by the port that its request came in by; where answers cannot leave, the medium gets nothing more
+//! from that port.
 
 use std::collections::VecDeque;
 
