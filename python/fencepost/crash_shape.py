@@ -116,7 +116,7 @@ CRASH = members(
         "format_version": version(FORMAT_VERSION),
         **dict.fromkeys(("fencepost", "out", "machine", "scheme", "threads", "check"), TEXT),
         "place": TEXTS,
-        "record": members(RECORD_MEMBERS),
+        "record": members(RECORD_MEMBERS, optional=("processes",)),
         "pool": members({"path": TEXT, "bytes": COUNT}),
         "warnings": TEXTS,
         **dict.fromkeys(("instants", "bound", "seed"), COUNT),
