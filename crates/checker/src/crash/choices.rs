@@ -7,15 +7,15 @@
 //! seed.
 
 /// For each line in doubt the number of its content: 0 is what was promised, the last is what is visible.
-pub type Choice = Vec<u16>;
+pub type Choice = Vec<u32>;
 
 /// The lines in doubt at an instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doubt {
     /// By line: how many different contents it may have, at least 2.
-    pub contents: Vec<u16>,
+    pub contents: Vec<u32>,
     /// The order in which contents became visible: line, content number.
-    pub order: Vec<(u32, u16)>,
+    pub order: Vec<(u32, u32)>,
 }
 
 impl Doubt {
@@ -38,7 +38,7 @@ impl Doubt {
         let mut state = seed;
         for _ in 0..4 * bound {
             chosen
-                .add(self.contents.iter().map(|&contents| (random(&mut state) % u64::from(contents)) as u16).collect());
+                .add(self.contents.iter().map(|&contents| (random(&mut state) % u64::from(contents)) as u32).collect());
         }
         (chosen.choices, false)
     }

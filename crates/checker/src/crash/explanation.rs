@@ -45,7 +45,7 @@ impl Exploration {
     /// Explains a failing image of the present instant; `early` and `lost` are numbers of lines in doubt. The check
     /// passes if a line of `early` has the content before the one that it has, or a line of `lost` the one behind it.
     pub fn explain(&self, choice: &Choice, early: &[usize], lost: &[usize]) -> Explanation {
-        let doubtful = |number: usize| (&self.doubtful()[number], usize::from(choice[number]));
+        let doubtful = |number: usize| (&self.doubtful()[number], choice[number] as usize);
         let missing = lost.iter().filter_map(|&number| {
             let (doubtful, content) = doubtful(number);
             Some((doubtful.line, doubtful.first_lost(content)?))
@@ -82,7 +82,7 @@ impl Exploration {
     pub fn lost_sites(&self, choice: &Choice) -> BTreeSet<SiteId> {
         let lines = self.doubtful().iter().zip(choice);
         lines
-            .flat_map(|(doubtful, &content)| self.lost_by_site(doubtful, content.into()))
+            .flat_map(|(doubtful, &content)| self.lost_by_site(doubtful, content as usize))
             .map(|(site, _)| site)
             .collect()
     }
@@ -92,7 +92,7 @@ impl Exploration {
     pub fn without_loss(&self, choice: &Choice, is_meant: impl Fn(SiteId) -> bool) -> (Choice, Choice) {
         let (mut with, mut before) = (choice.clone(), choice.clone());
         for (number, doubtful) in self.doubtful().iter().enumerate() {
-            let lost = self.lost_by_site(doubtful, choice[number].into()).filter(|&(site, _)| is_meant(site));
+            let lost = self.lost_by_site(doubtful, choice[number] as usize).filter(|&(site, _)| is_meant(site));
             let ends = lost.map(|(_, versions)| (versions[0], versions[versions.len() - 1]));
             let ends = ends.reduce(|(first, last), (earlier, later)| (first.min(earlier), last.max(later)));
             if let Some((first, last)) = ends {
@@ -145,7 +145,7 @@ impl Exploration {
     /// Nothing that is visible is lost: the cut fell between the last visible store and the next one.
     fn between_stores(&self, choice: &Choice) -> Explanation {
         let chosen = self.doubtful().iter().zip(choice).filter_map(|(doubtful, &content)| {
-            Some((doubtful.line, doubtful.contents[usize::from(content)].0.checked_sub(1)?))
+            Some((doubtful.line, doubtful.contents[content as usize].0.checked_sub(1)?))
         });
         let last = self.newest(self.promised().chain(chosen));
         let next = self.changes_ahead().find_map(|change| match change {

@@ -39,10 +39,10 @@ impl DoubtfulLine {
     }
 
     /// The oldest content that has this version, which is not promised.
-    pub(super) fn content_with(&self, version: u32) -> u16 {
+    pub(super) fn content_with(&self, version: u32) -> u32 {
         let older =
             (0..self.contents.len()).take_while(|&content| self.first_lost(content).is_some_and(|v| v <= version));
-        older.count() as u16
+        older.count() as u32
     }
 }
 
@@ -132,7 +132,7 @@ impl Exploration {
         let mut ahead = self.clone();
         ahead.seen.clear();
         while ahead.advance() {}
-        let newest = ahead.doubtful.iter().map(|doubtful| (doubtful.contents.len() - 1) as u16).collect();
+        let newest = ahead.doubtful.iter().map(|doubtful| (doubtful.contents.len() - 1) as u32).collect();
         let mut left = ahead.take_changes();
         left.extend(ahead.patches(&newest));
         left
@@ -235,7 +235,7 @@ impl Exploration {
         chosen
             .map(|(doubtful, &content)| {
                 let line = &self.replayed.lines[doubtful.line as usize];
-                (line.file_line, doubtful.contents[usize::from(content)].1)
+                (line.file_line, doubtful.contents[content as usize].1)
             })
             .collect()
     }
@@ -365,14 +365,14 @@ impl Exploration {
             for version in durable..visible {
                 self.store_version(line, version, &mut bytes);
                 let is_new = contents.last().is_some_and(|(_, content)| *content != bytes);
-                if is_new && contents.len() < usize::from(u16::MAX) {
+                if is_new {
                     let change = self.replayed.lines[line as usize].versions[version as usize].change;
-                    order.push((change, self.doubtful.len() as u32, contents.len() as u16));
+                    order.push((change, self.doubtful.len() as u32, contents.len() as u32));
                     contents.push((version + 1, bytes));
                 }
             }
             if contents.len() > 1 {
-                self.doubt.contents.push(contents.len() as u16);
+                self.doubt.contents.push(contents.len() as u32);
                 self.doubtful.push(DoubtfulLine { line, contents, by_site: OnceCell::new() });
             }
         }

@@ -36,7 +36,7 @@ impl Exploration {
             .map(|(doubtful, &content)| {
                 let line = doubtful.line;
                 let (promised, visible) = self.versions(line);
-                let included = doubtful.contents[usize::from(content)].0;
+                let included = doubtful.contents[content as usize].0;
                 LineStores {
                     offset: self.offset_of(line),
                     promised: promised.checked_sub(1).map(|version| self.explained(self.last_store(line, version))),

@@ -243,3 +243,20 @@ fn lines_that_the_check_does_not_read_stay_as_promised() {
     let choices: Vec<_> = images.images.iter().map(|image| image.choice.clone()).collect();
     assert_eq!((choices, images.combinations), (vec![vec![0, 0], vec![0, 1]], 2.0));
 }
+
+#[test]
+fn a_line_may_have_any_number_of_contents() {
+    for stores in [65_534, 65_535, 65_536, 70_000] {
+        let script = (0..stores).fold(Script::new(1), |script, store| script.store(0, store as u8 % 200 + 1));
+        let mut exploration = script.explore();
+        let newest = exploration.left();
+        assert_eq!(newest[0].1[0], (stores - 1) as u8 % 200 + 1, "{stores} stores");
+        assert!(exploration.advance());
+        let images = exploration.images(100_000, 0, None);
+        assert!(images.is_all && images.combinations == f64::from(stores) + 1.0, "{stores} stores");
+        let (choices, ..) = exploration.choices(100_000, 0, None);
+        assert!((0..=stores).eq(choices.into_iter().flatten()), "each content of the line, with {stores} stores");
+        assert_eq!(images.images.len() as u64 + images.duplicates, u64::from(stores) + 1);
+        assert_eq!(images.images.len(), 201, "200 bytes, and what there was before");
+    }
+}

@@ -45,16 +45,13 @@ impl MshrsBetween {
         }
         let start = match file.room(cycle) {
             Room::Now => cycle,
-            Room::At(later) => {
-                file.release_earliest();
-                later
-            }
+            Room::At(later) => later,
             Room::Unknown => {
                 self.blocked.push(Blocked { request: *request, level, missed: cycle });
                 return None;
             }
         };
-        file.allocate(request.line, ());
+        file.allocate(request.line, (), start);
         Some(start)
     }
 
@@ -64,14 +61,13 @@ impl MshrsBetween {
     }
 
     /// Whether a private level has a register for a core at `cycle`; where it is the last one, others are kept there.
-    pub fn room(&mut self, level: usize, core: usize, cycle: u64) -> Room {
-        self.levels.get_mut(level).map_or(Room::Now, |files| files[core].room(cycle))
+    pub fn room(&self, level: usize, core: usize, cycle: u64) -> Room {
+        self.levels.get(level).map_or(Room::Now, |files| files[core].room(cycle))
     }
 
-    /// How many registers of a private level a core has taken, at the cycle for which [`MshrsBetween::room`] was asked
-    /// last; none where it is the last level.
-    pub fn taken(&self, level: usize, core: usize) -> usize {
-        self.levels.get(level).map_or(0, |files| files[core].taken())
+    /// How many registers of a private level a core has taken at `cycle`; none where it is the last level.
+    pub fn taken(&self, level: usize, core: usize, cycle: u64) -> usize {
+        self.levels.get(level).map_or(0, |files| files[core].taken(cycle))
     }
 
     /// The line of `request` is on its way up, and there at `ready`: its registers are free from then on.

@@ -73,13 +73,16 @@ impl<W> IntoIterator for Waiters<W> {
 }
 
 /// The registers of one cache. One that knows when its line will be there stays occupied until that cycle.
+///
+/// A core computes ahead, and asks for later cycles before earlier ones: a register that is free at one cycle may still
+/// be occupied at the next one asked about.
 #[derive(Clone, Debug)]
 pub struct MshrFile<W> {
     capacity: usize,
     pending: Vec<Mshr<W>>,
     /// The lines of `pending`, which are looked at more often than the rest of it.
     lines: Vec<LineAddress>,
-    /// Cycles at which registers become free whose line is known to come.
+    /// When each of the other registers is free that had a line; those that are in neither had none yet.
     releases: Vec<u64>,
 }
 
@@ -113,26 +116,33 @@ impl<W> MshrFile<W> {
     }
 
     /// Whether a register is free at `cycle`.
-    pub fn room(&mut self, cycle: u64) -> Room {
-        self.releases.retain(|&release| release > cycle);
-        if self.pending.len() + self.releases.len() < self.capacity {
+    pub fn room(&self, cycle: u64) -> Room {
+        if self.taken(cycle) < self.capacity {
             return Room::Now;
         }
         self.releases.iter().min().map_or(Room::Unknown, |&release| Room::At(release))
     }
 
-    /// The register that becomes free next is taken over by a request that starts then.
-    pub fn release_earliest(&mut self) {
-        if let Some(index) = (0..self.releases.len()).min_by_key(|&index| self.releases[index]) {
-            self.releases.swap_remove(index);
-        }
-    }
-
-    /// Takes a register for `line`; there must be room.
-    pub fn allocate(&mut self, line: LineAddress, waiter: W) {
-        debug_assert!(self.pending.len() < self.capacity, "a register is taken that is not there");
+    /// Takes a register for `line` from `cycle` on; there must be room. It is the one that is free last: those that are
+    /// free before serve what asks for an earlier cycle.
+    pub fn allocate(&mut self, line: LineAddress, waiter: W, cycle: u64) {
+        self.take(cycle);
         self.lines.push(line);
         self.pending.push(Mshr { line, waiters: Waiters { first: Some(waiter), others: Vec::new() } });
+    }
+
+    /// Takes a register from `cycle` on that is free again at `release`; there must be room.
+    pub fn occupy(&mut self, cycle: u64, release: u64) {
+        self.take(cycle);
+        self.releases.push(release);
+    }
+
+    fn take(&mut self, cycle: u64) {
+        debug_assert_eq!(self.room(cycle), Room::Now, "a register is taken that is not there");
+        let free = (0..self.releases.len()).filter(|&index| self.releases[index] <= cycle);
+        if let Some(last) = free.max_by_key(|&index| self.releases[index]) {
+            self.releases.swap_remove(last);
+        }
     }
 
     /// The line of a pending register will be there at `release`: gives the waiters.
@@ -147,10 +157,9 @@ impl<W> MshrFile<W> {
         }
     }
 
-    /// How many registers are taken: by pending lines, and by lines that were not there yet at the cycle for which
-    /// [`MshrFile::room`] was asked last.
-    pub fn taken(&self) -> usize {
-        self.pending.len() + self.releases.len()
+    /// How many registers are taken at `cycle`: by pending lines, and by lines that are not there yet.
+    pub fn taken(&self, cycle: u64) -> usize {
+        self.pending.len() + self.releases.iter().filter(|&&release| release > cycle).count()
     }
 
     /// How many lines are pending.
@@ -173,12 +182,14 @@ impl<W> MshrFile<W> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn misses_to_one_line_merge() {
         let mut file = MshrFile::new(2);
-        file.allocate(LineAddress(1), 'a');
+        file.allocate(LineAddress(1), 'a', 0);
         file.find(LineAddress(1)).expect("it is pending").add('b');
         assert_eq!(file.resolve(LineAddress(1), 10).into_iter().collect::<String>(), "ab");
         assert_eq!(file.pending(), 0);
@@ -187,10 +198,72 @@ mod tests {
     #[test]
     fn a_register_is_occupied_until_its_line_is_there() {
         let mut file = MshrFile::new(1);
-        file.allocate(LineAddress(1), ());
+        file.allocate(LineAddress(1), (), 0);
         assert_eq!(file.room(0), Room::Unknown);
         file.resolve(LineAddress(1), 10);
         assert_eq!(file.room(9), Room::At(10));
         assert_eq!(file.room(10), Room::Now);
+    }
+
+    #[test]
+    fn what_was_asked_about_a_later_cycle_frees_no_register_at_an_earlier_one() {
+        let mut file = MshrFile::new(2);
+        for line in 1..3 {
+            file.allocate(LineAddress(line), (), 0);
+            file.resolve(LineAddress(line), 300);
+        }
+        assert_eq!(file.room(500), Room::Now);
+        assert_eq!((file.room(260), file.taken(260), file.taken(300)), (Room::At(300), 2, 0));
+        file.allocate(LineAddress(3), (), 500);
+        assert_eq!(file.room(260), Room::At(300), "the other register");
+        file.allocate(LineAddress(4), (), 300);
+        assert_eq!(file.room(400), Room::Unknown);
+    }
+
+    /// A request: when it asks, for how long it has its register, and how many cycles pass before the next one.
+    type Step = (u64, u64, u64);
+
+    /// Lets a request have a register when it may, resolving pending lines, oldest first, as long as it may not. Gives
+    /// when each had its register.
+    fn occupied(capacity: usize, steps: &[Step]) -> Result<Vec<(u64, u64)>, TestCaseError> {
+        let mut file = MshrFile::new(capacity);
+        let (mut now, mut known, mut pending) = (0, Vec::new(), Vec::new());
+        for (number, &(ahead, latency, passes)) in steps.iter().enumerate() {
+            let cycle = now + ahead;
+            let start = loop {
+                let busy = known.iter().filter(|&&(_, release)| release > cycle).count() + pending.len();
+                match file.room(cycle) {
+                    Room::Now => break cycle,
+                    Room::At(later) => {
+                        prop_assert!(later > cycle && busy >= capacity, "it waits for nothing");
+                        break later;
+                    }
+                    Room::Unknown => prop_assert_eq!(pending.len(), capacity),
+                }
+                let (line, start, release): (LineAddress, u64, u64) = pending.remove(0);
+                file.resolve(line, release);
+                known.push((start, release));
+            };
+            let line = LineAddress(number as u64);
+            file.allocate(line, (), start);
+            pending.push((line, start, start + latency));
+            now += passes;
+        }
+        known.extend(pending.into_iter().map(|(_, start, release)| (start, release)));
+        Ok(known)
+    }
+
+    proptest! {
+        #[test]
+        fn no_more_lines_are_missing_in_any_cycle_than_there_are_registers(
+            capacity in 1..6_usize,
+            steps in prop::collection::vec((0..400_u64, 1..200_u64, 0..40_u64), 1..80),
+        ) {
+            let occupied = occupied(capacity, &steps)?;
+            for &(cycle, _) in &occupied {
+                let taken = occupied.iter().filter(|&&(start, release)| start <= cycle && cycle < release).count();
+                prop_assert!(taken <= capacity, "{taken} of {capacity} in cycle {cycle}");
+            }
+        }
     }
 }

@@ -304,6 +304,10 @@ pub struct TlbConfig {
     #[garde(range(min = 0, max = 1000))]
     #[schemars(range(min = 0, max = 1000))]
     pub walk_cycles: u16,
+    /// Walks that can be under way at a time.
+    #[garde(range(min = 1, max = 16))]
+    #[schemars(range(min = 1, max = 16))]
+    pub walkers: u8,
 }
 
 /// The tournament branch predictor (McFarling 1993), branch target buffer and return stack of each core.

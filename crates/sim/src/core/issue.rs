@@ -98,7 +98,7 @@ impl IssueCalendar {
         self.present = cycle;
     }
 
-    /// Takes a unit in the first cycle from `ready` on that has one free; the unit stays busy for `busy` cycles.
+    /// Takes a unit in the first cycle from `ready` on from which one is free for `busy` cycles.
     #[inline]
     pub fn issue(&mut self, unit: Unit, ready: u64, busy: u64) -> u64 {
         let cycle = self.take_unit(unit, ready, busy);
@@ -120,21 +120,38 @@ impl IssueCalendar {
 
     #[inline]
     fn take_unit(&mut self, unit: Unit, ready: u64, busy: u64) -> u64 {
+        if busy > 1 {
+            return self.take_unit_for(unit, ready, busy);
+        }
         let limit = self.units[unit as usize];
         let mut cycle = ready;
         loop {
             let taken = &mut self.cycle(cycle).taken[unit as usize];
             if *taken < limit {
                 *taken += 1;
-                break;
+                return cycle;
             }
             cycle += 1;
         }
-        for later in 1..busy {
-            let taken = &mut self.cycle(cycle + later).taken[unit as usize];
-            *taken = taken.saturating_add(1);
+    }
+
+    /// Takes a unit that is not pipelined, where it is free for all of `busy` cycles: what has issued for a later cycle
+    /// already keeps its unit.
+    #[inline(never)]
+    fn take_unit_for(&mut self, unit: Unit, ready: u64, busy: u64) -> u64 {
+        let limit = self.units[unit as usize];
+        let (mut start, mut cycle) = (ready, ready);
+        while cycle < start + busy {
+            let is_free = self.cycle(cycle).taken[unit as usize] < limit;
+            cycle += 1;
+            if !is_free {
+                start = cycle;
+            }
         }
-        cycle
+        for cycle in start..start + busy {
+            self.cycle(cycle).taken[unit as usize] += 1;
+        }
+        start
     }
 
     /// A micro-operation enters the queue without knowing when it will issue.
@@ -206,6 +223,8 @@ impl IssueCalendar {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::host::bench;
 
@@ -244,6 +263,43 @@ mod tests {
         assert_eq!(calendar.room_at(101), Some(100 + RING));
         multiply(&mut calendar, 101 + RING);
         assert_eq!(calendar.room_at(100 + RING), Some(101 + RING));
+    }
+
+    #[test]
+    fn a_division_waits_for_one_that_has_issued_for_a_later_cycle() {
+        let mut calendar = calendar();
+        assert_eq!(calendar.issue(Unit::Multiply, 100, 20), 100);
+        assert_eq!(calendar.issue(Unit::Multiply, 95, 20), 120, "5 free cycles are not 20");
+        assert_eq!(multiply(&mut calendar, 95), 95, "a multiplication fits in front of both");
+        assert_eq!(calendar.issue(Unit::Multiply, 50, 45), 50, "what fits exactly");
+        assert_eq!(calendar.issue(Unit::Multiply, 90, 4), 96, "between the multiplication and the first division");
+    }
+
+    proptest! {
+        /// Against plain counts: nothing issues while all units are taken, and nothing later than it could.
+        #[test]
+        fn units_are_given_once_and_as_early_as_they_are_free(
+            units in 1..4_u8,
+            steps in prop::collection::vec((0..3 * RING, prop_oneof![Just(1), 1..30_u64], any::<bool>()), 1..120),
+        ) {
+            let sets = [format!("core.multiply_ports={units}")];
+            let mut calendar = IssueCalendar::new(&bench::machine(&sets).core);
+            let mut taken = BTreeMap::<u64, u8>::new();
+            let mut present = 0;
+            for (ahead, busy, is_near) in steps {
+                let ready = present + if is_near { ahead % 64 } else { ahead };
+                let start = calendar.issue(Unit::Multiply, ready, busy);
+                let is_free = |start: u64| {
+                    (start..start + busy).all(|cycle| taken.get(&cycle).is_none_or(|&count| count < units))
+                };
+                prop_assert_eq!(Some(start), (ready..).find(|&cycle| is_free(cycle)));
+                (start..start + busy).for_each(|cycle| *taken.entry(cycle).or_default() += 1);
+                if ahead % 5 == 0 {
+                    present += ahead / 40;
+                    calendar.advance(present);
+                }
+            }
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::access_sites::Origin;
 use super::environment::{CoreRequest, Environment};
+use super::page_walks::PageWalks;
 use super::pipeline::Core;
 use super::reorder_buffer::UNKNOWN;
 use super::store_queue::Forwarding;
@@ -51,8 +52,8 @@ pub struct LoadQueue {
     next: usize,
     /// Loads that found no MSHR, in order.
     blocked: Vec<BlockedLoad>,
-    /// Loads that wait for a line of the page table.
-    walks: Vec<Walk>,
+    /// Loads, and stores too, that wait for their translation.
+    pub(super) walks: PageWalks,
 }
 
 /// A load that found no MSHR for a line.
@@ -66,20 +67,18 @@ struct BlockedLoad {
     missed: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Walk {
-    entry: LineAddress,
-    slot: u32,
-    physical: u64,
-    is_load: bool,
-    /// The cycle in which it issued.
-    issued: u64,
-}
-
 impl LoadQueue {
-    /// An empty queue.
-    pub fn new(entries: usize) -> LoadQueue {
-        LoadQueue { commits: vec![0; entries].into(), next: 0, blocked: Vec::new(), walks: Vec::new() }
+    /// An empty queue in front of so many page walkers.
+    pub fn new(entries: usize, walkers: u8) -> LoadQueue {
+        LoadQueue { commits: vec![0; entries].into(), next: 0, blocked: Vec::new(), walks: PageWalks::new(walkers) }
+    }
+
+    /// Forgets everything: power is gone.
+    pub fn clear(&mut self) {
+        self.commits.fill(0);
+        self.next = 0;
+        self.blocked.clear();
+        self.walks.clear();
     }
 
     /// When an entry is free for the next load; none if that is not known.
@@ -149,13 +148,9 @@ impl Core {
                 return;
             }
         }
-        let (physical, cost) = self.translate(address, env);
-        match cost {
-            Translation::Hit => self.load_translated(slot, physical, cycle, cycle, env),
-            Translation::Walk => self.load_translated(slot, physical, cycle, cycle + self.timing.walk, env),
-            Translation::Read(line) => {
-                self.walk(Walk { entry: line, slot, physical, is_load: true, issued: cycle }, env);
-            }
+        let (physical, translated) = self.translate(slot, address, true, cycle, env);
+        if let Some(translated) = translated {
+            self.load_translated(slot, physical, cycle, translated, env);
         }
     }
 
@@ -185,39 +180,34 @@ impl Core {
         if matches!(entry.operation, Operation::Fence(_)) || address == 0 {
             return Some(cycle);
         }
-        let (physical, cost) = self.translate(address, env);
+        let (physical, translated) = self.translate(slot, address, false, cycle, env);
         self.stores.entry_mut(queue_index).physical = physical;
-        match cost {
-            Translation::Hit => Some(cycle),
-            Translation::Walk => Some(cycle + self.timing.walk),
-            Translation::Read(line) => {
-                self.walk(Walk { entry: line, slot, physical, is_load: false, issued: cycle }, env);
-                None
-            }
-        }
+        translated
     }
 
     /// A software prefetch. It is dropped where the TLB has no translation: what only hints at an address walks no page
     /// table.
     pub(super) fn prefetch(&mut self, address: u64, cycle: u64, env: &mut Environment<'_>) {
         let translated = self.tlb.translate_if_known(address, env.table);
-        let is_known =
-            |physical: &u64| self.loads.walks.iter().all(|walk| walk.physical >> PAGE_SHIFT != physical >> PAGE_SHIFT);
-        let Some(physical) = translated.filter(is_known) else {
+        let Some(physical) = translated.filter(|&physical| !self.loads.walks.has_waiting(physical)) else {
             self.stats.dropped_prefetches += 1;
             return;
         };
-        self.fetch_ahead(physical, cycle, env);
+        self.fetch_ahead(physical, self.loads.walks.end_of_walk(physical, cycle), env);
     }
 
-    /// A line of the page behind the one that a prefetcher follows: a walk whose entry is at hand is part of it.
+    /// A line of the page behind the one that a prefetcher follows: a walk whose entry is at hand is part of it, if a
+    /// walker is free.
     fn prefetch_next_page(&mut self, address: u64, cycle: u64, env: &mut Environment<'_>) {
-        let near = self.tlb.translate_if_near(address, env.table);
-        let is_being_read =
-            |physical: u64| self.loads.walks.iter().any(|walk| walk.physical >> PAGE_SHIFT == physical >> PAGE_SHIFT);
-        match near.filter(|(physical, _)| !is_being_read(*physical)) {
-            Some((physical, Translation::Walk)) => self.fetch_ahead(physical, cycle + self.timing.walk, env),
-            Some((physical, _)) => self.fetch_ahead(physical, cycle, env),
+        let can_walk = self.tlb.is_known(address) || self.loads.walks.is_free(cycle);
+        let near = if can_walk { self.tlb.translate_if_near(address, env.table) } else { None };
+        let translated = match near.filter(|&(physical, _)| !self.loads.walks.has_waiting(physical)) {
+            Some((physical, Translation::Walk)) => self.walk_without_read(physical, cycle).map(|end| (physical, end)),
+            Some((physical, _)) => Some((physical, self.loads.walks.end_of_walk(physical, cycle))),
+            None => None,
+        };
+        match translated {
+            Some((physical, cycle)) => self.fetch_ahead(physical, cycle, env),
             None => self.stats.dropped_prefetches += 1,
         }
     }
@@ -294,11 +284,18 @@ impl Core {
         cycle: u64,
         env: &mut Environment<'_>,
     ) {
-        self.mshrs.allocate(line, waiter);
+        self.mshrs.allocate(line, waiter, cycle);
         env.requests.push((cycle, CoreRequest::Line { line, want, side: Side::Data, cause, issued }));
     }
 
-    fn load_translated(&mut self, slot: u32, physical: u64, issued: u64, cycle: u64, env: &mut Environment<'_>) {
+    pub(super) fn load_translated(
+        &mut self,
+        slot: u32,
+        physical: u64,
+        issued: u64,
+        cycle: u64,
+        env: &mut Environment<'_>,
+    ) {
         let (address, size) = (self.rob.entry(slot).address, self.rob.entry(slot).size);
         let mut data = cycle;
         let lines = lines_of_access(address, size);
@@ -365,7 +362,6 @@ impl Core {
             Room::Now => self.miss(line, Want::Read, Cause::DemandRead, Waiter::Load(slot), issued, cycle, env),
             Room::At(later) => {
                 self.stats.l1d_mshr_full += 1;
-                self.mshrs.release_earliest();
                 self.miss(line, Want::Read, Cause::DemandRead, Waiter::Load(slot), issued, later, env);
             }
             Room::Unknown => {
@@ -401,49 +397,6 @@ impl Core {
                     self.part_arrived(slot, ready);
                 }
                 None => self.load_missed(slot, line, issued, cycle, env),
-            }
-        }
-    }
-
-    /// Translates an address; one whose page is on its way into the TLB waits for the walk that brings it.
-    #[inline]
-    fn translate(&mut self, address: u64, env: &mut Environment<'_>) -> (u64, Translation) {
-        let (physical, cost) = self.tlb.translate(address, env.table);
-        if cost == Translation::Hit && !self.loads.walks.is_empty() {
-            let mut walks = self.loads.walks.iter();
-            if let Some(walk) = walks.find(|walk| walk.physical >> PAGE_SHIFT == physical >> PAGE_SHIFT) {
-                return (physical, Translation::Read(walk.entry));
-            }
-        }
-        (physical, cost)
-    }
-
-    fn walk(&mut self, walk: Walk, env: &mut Environment<'_>) {
-        let is_new = self.loads.walks.iter().all(|other| other.entry != walk.entry);
-        self.loads.walks.push(walk);
-        if is_new {
-            let request = CoreRequest::Line {
-                line: walk.entry,
-                want: Want::Read,
-                side: Side::Walker,
-                cause: Cause::PageWalk,
-                issued: walk.issued,
-            };
-            env.requests.push((walk.issued, request));
-        }
-    }
-
-    fn walk_done(&mut self, entry: LineAddress, ready: u64, env: &mut Environment<'_>) {
-        let (done, others) =
-            std::mem::take(&mut self.loads.walks).into_iter().partition(|walk: &Walk| walk.entry == entry);
-        self.loads.walks = others;
-        for walk in done {
-            // One that joined the walk may issue only when its entry is there already.
-            let cycle = (ready + self.timing.walk).max(walk.issued);
-            if walk.is_load {
-                self.load_translated(walk.slot, walk.physical, walk.issued, cycle, env);
-            } else {
-                self.store_translated(walk.slot, cycle, env);
             }
         }
     }

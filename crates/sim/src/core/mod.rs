@@ -21,6 +21,7 @@ pub mod execution;
 pub mod front_end;
 pub mod issue;
 pub mod memory;
+mod page_walks;
 mod passed_clocks;
 pub mod persist;
 mod persist_site;

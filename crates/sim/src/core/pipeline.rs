@@ -105,7 +105,7 @@ impl Core {
             rob: ReorderBuffer::new(usize::from(config.rob_entries)),
             issue: IssueCalendar::new(config),
             wakeup: Wakeup::default(),
-            loads: LoadQueue::new(usize::from(config.load_queue_entries)),
+            loads: LoadQueue::new(usize::from(config.load_queue_entries), tlb.walkers),
             stores: StoreQueue::new(usize::from(config.store_queue_entries)),
             store_sets: StoreSets::of(&config.store_sets),
             combining: WriteCombining::new(config),
@@ -204,7 +204,7 @@ impl Core {
     pub fn power_fail(&mut self) {
         self.rob.clear();
         self.issue.clear();
-        self.loads = LoadQueue::new(usize::from(self.config.load_queue_entries));
+        self.loads.clear();
         self.stores.clear();
         self.watched.power_fail();
         self.store_sets = StoreSets::of(&self.config.store_sets);

@@ -373,10 +373,7 @@ impl Core {
         let cycle = cycle + self.timing.l1d;
         match self.mshrs.room(cycle) {
             Room::Now => self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, issued, cycle, env),
-            Room::At(later) => {
-                self.mshrs.release_earliest();
-                self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, issued, later, env);
-            }
+            Room::At(later) => self.miss(line, Want::Own, Cause::DemandRead, Waiter::Stores, issued, later, env),
             // It looks again when any line arrives: settling always drains the store queue.
             Room::Unknown => self.stats.l1d_mshr_full += 1,
         }

@@ -71,18 +71,20 @@ impl Tlb {
 
     /// The physical address of `address` if that takes no walk; it is not asked for otherwise, and nothing changes.
     pub fn translate_if_known(&mut self, address: u64, table: &mut PageTable) -> Option<u64> {
+        self.is_known(address).then(|| self.translate(address, table).0)
+    }
+
+    /// Whether the page of `address` takes no walk.
+    pub fn is_known(&self, address: u64) -> bool {
         let page = address >> PAGE_SHIFT;
-        let is_known = !self.is_enabled || page == self.last.0 || self.entries.find(LineAddress(page)).is_some();
-        is_known.then(|| self.translate(address, table).0)
+        !self.is_enabled || page == self.last.0 || self.entries.find(LineAddress(page)).is_some()
     }
 
     /// The physical address of `address` and what finding it out costs, if the page has been touched and that takes no
     /// read of memory; it is not asked for otherwise, and nothing changes.
     pub fn translate_if_near(&mut self, address: u64, table: &mut PageTable) -> Option<(u64, Translation)> {
         table.physical(address)?;
-        let page = address >> PAGE_SHIFT;
-        let is_known = !self.is_enabled || page == self.last.0 || self.entries.find(LineAddress(page)).is_some();
-        let is_near = is_known || self.walk_cache.find(entry_of(page)).is_some();
+        let is_near = self.is_known(address) || self.walk_cache.find(entry_of(address >> PAGE_SHIFT)).is_some();
         is_near.then(|| self.translate(address, table))
     }
 

@@ -2,8 +2,9 @@
 //!
 //! An arrived request keeps its buffer place, and so the sender's credit, until the medium has room for it; a full
 //! medium thus holds back the fabric. Requests without data and with data wait apart, so a full write queue does not
-//! stop reads. The ports share the medium in turn, one request each. An answer leaves by the port that its request came
-//! in by; where answers cannot leave, the medium gets nothing more from that port.
+//! stop reads; nor does a full channel stop requests to others. The ports share the medium in turn, one request each.
+//! An answer leaves by the port that its request came in by; where answers cannot leave, the medium gets nothing more
+//! from that port.
 
 use std::collections::VecDeque;
 
@@ -172,7 +173,7 @@ impl Device {
         if context.is_tracing() {
             self.medium.take_written().iter().for_each(|write| context.media_write(write));
         }
-        let passing = self.ports.iter().flat_map(Port::heads).filter(|passed| *passed > now);
+        let passing = self.ports.iter().filter_map(|port| port.next_passing(now));
         let next = passing.min().unwrap_or(Time::NEVER).min(medium_next);
         self.arm(next, context);
     }
@@ -204,24 +205,22 @@ impl Device {
         has_moved
     }
 
-    /// Moves the first request of a class from that port into the medium, if it may go there.
+    /// Moves the first request of a class from that port into the medium that may go there.
     fn admit_from(&mut self, port: usize, ingress: usize, context: &mut Context<'_>) -> bool {
         let now = context.now();
         let (class, answer) = mem::REQUEST_CLASSES[ingress];
         let port = &mut self.ports[port];
-        let Some((passed, message)) = port.ingress[ingress].queue.front() else { return false };
-        if *passed > now || port.transmitter.waiting(answer) >= self.medium.queue_entries(class) {
+        if port.transmitter.waiting(answer) >= self.medium.queue_entries(class) {
             return false;
         }
-        if !message.is_write() && port.has_waiting_write(message.line) {
-            return false;
-        }
-        if !self.medium.has_room(message) {
+        let place = port.first_with_room(ingress, &self.medium, now);
+        if place == Some(0) {
+            self.stats.count_full_time(ingress, port.ingress[ingress].unblock(now));
+        } else if port.is_head_without_room(ingress, &self.medium, now) {
             self.stats.count_full(ingress, port.ingress[ingress].block(now));
-            return false;
         }
-        self.stats.count_full_time(ingress, port.ingress[ingress].unblock(now));
-        let (_, message) = port.ingress[ingress].queue.pop_front().expect("it was looked at");
+        let Some(place) = place else { return false };
+        let (_, message) = port.ingress[ingress].queue.remove(place).expect("it was looked at");
         port.transmitter.return_credit(class, context);
         self.medium.accept(message, now, &mut self.completions);
         true

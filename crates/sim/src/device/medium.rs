@@ -139,6 +139,22 @@ impl Medium {
         }
     }
 
+    /// How many channels it has, each with queues of its own.
+    pub fn channels(&self) -> u32 {
+        match self {
+            Medium::DramChannels(dram) => dram.channels(),
+            Medium::Dram(_) | Medium::Pm(_) | Medium::BlockPm(_) => 1,
+        }
+    }
+
+    /// The channel of `line`.
+    pub fn channel(&self, line: LineAddress) -> usize {
+        match self {
+            Medium::DramChannels(dram) => dram.channel(line),
+            Medium::Dram(_) | Medium::Pm(_) | Medium::BlockPm(_) => 0,
+        }
+    }
+
     /// Takes `request`, for which there is room. What is answered at once is added to `completions`.
     pub fn accept(&mut self, request: Message, now: Time, completions: &mut Vec<Completion>) {
         match self {

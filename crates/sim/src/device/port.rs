@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::medium::Medium;
 use fencepost_kernel::PortId;
 use fencepost_kernel::line::LineAddress;
 use fencepost_kernel::link::{LinkConfig, Transmitter};
@@ -37,8 +38,52 @@ impl Port {
         self.ingress.iter().filter_map(|ingress| ingress.queue.front().map(|(passed, _)| *passed))
     }
 
+    /// When the next request passes the pipeline after `now`.
+    pub fn next_passing(&self, now: Time) -> Option<Time> {
+        let next = |ingress: &Ingress| {
+            let passed = ingress.queue.partition_point(|(passed, _)| *passed <= now);
+            ingress.queue.get(passed).map(|(passed, _)| *passed)
+        };
+        self.ingress.iter().filter_map(next).min()
+    }
+
+    /// The first request of a class that the medium takes at `now`, by its place. Those to one channel go in the order
+    /// of their arrival, and hold up no others.
+    pub fn first_with_room(&self, ingress: usize, medium: &Medium, now: Time) -> Option<usize> {
+        let mut full_channels = 0_u64;
+        for (place, (_, message)) in self.passed(ingress, now).enumerate() {
+            let channel = 1 << medium.channel(message.line);
+            if full_channels & channel != 0 {
+                continue;
+            }
+            if self.is_next(message) && medium.has_room(message) {
+                return Some(place);
+            }
+            full_channels |= channel;
+            if full_channels.count_ones() == medium.channels() {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Whether the oldest request of a class has passed the pipeline at `now` and waits for room in the medium only.
+    pub fn is_head_without_room(&self, ingress: usize, medium: &Medium, now: Time) -> bool {
+        self.passed(ingress, now).next().is_some_and(|(_, message)| self.is_next(message) && !medium.has_room(message))
+    }
+
+    /// The requests of a class that have passed the pipeline at `now`.
+    fn passed(&self, ingress: usize, now: Time) -> impl Iterator<Item = &(Time, Message)> {
+        self.ingress[ingress].queue.iter().take_while(move |(passed, _)| *passed <= now)
+    }
+
+    /// Whether nothing waits here that must get to the medium before `message`.
+    fn is_next(&self, message: &Message) -> bool {
+        message.is_write() || !self.has_waiting_write(message.line)
+    }
+
     /// Whether a write to `line` waits here. A read that came after it must not get to the medium before it.
-    pub fn has_waiting_write(&self, line: LineAddress) -> bool {
+    fn has_waiting_write(&self, line: LineAddress) -> bool {
         self.ingress[1].queue.iter().any(|(_, message)| message.line == line)
     }
 

@@ -1,6 +1,7 @@
 //! Whole devices at the end of a link, with a mock neighbour that counts its credits.
 
 mod behind_a_bridge;
+mod channels;
 mod ports;
 
 use super::*;

@@ -56,7 +56,7 @@ impl Hierarchy {
                 continue;
             }
             let has_room = self.between.room(level, core, cycle) == Room::Now
-                && self.between.taken(level, core) < self.private[level].prefetch_mshrs;
+                && self.between.taken(level, core, cycle) < self.private[level].prefetch_mshrs;
             if !has_room || self.displaces_awaited(line, cycle) {
                 let private = &mut self.private[level];
                 private.stats.dropped_prefetches += 1;

@@ -94,7 +94,7 @@ impl Hierarchy {
             self.blocked.push_back(read);
             return;
         }
-        self.mshrs.allocate(request.line, request);
+        self.mshrs.allocate(request.line, request, cycle);
         self.note_moved(request.core, request.line, false);
         let cycle = self.behind_writes(request.line, cycle);
         let tag = free_slot(&mut self.reads, request.line);

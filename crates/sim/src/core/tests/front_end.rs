@@ -180,9 +180,8 @@ fn s715_a_system_call_waits_for_what_is_before_it_and_takes_its_time() {
 #[test]
 fn s716_a_result_in_three_registers_is_whole() {
     // `div` writes rax, rdx and the flags.
-    let divide = Instruction { bytes: vec![0x48, 0xf7, 0xf6], slots: Vec::new(), values: Vec::new() };
     for register in [RAX, RDX] {
-        let mut bench = core(&[divide.clone(), load(RCX, register, line(0))]);
+        let mut bench = core(&[divide(), load(RCX, register, line(0))]);
         bench.end();
         let [read] = bench.reads()[..] else { panic!("one read") };
         assert!(

@@ -284,3 +284,24 @@ fn s126_a_load_that_waits_for_a_store_holds_one_place_in_the_issue_queue() {
         "two misses, a store and five loads are eight"
     );
 }
+
+#[test]
+fn s127_an_mshr_is_occupied_until_its_line_is_there_whatever_was_asked_about_later_cycles() {
+    const L2: u64 = 200;
+    // Both lines of the first loads are known to come before anything else dispatches. The next load is known to ask
+    // long after they are there, the last one before.
+    let mut program = vec![load(RCX, RBX, line(0)), load(RCX, RBX, line(1))];
+    program.extend(repeated(60, &nop()));
+    program.extend(repeated(12, &divide()));
+    program.extend([load(RCX, RAX, line(2)), load(RCX, RBX, line(3))]);
+    let mut bench =
+        core_with(&["cache.l1d.mshrs=2", "cache.l2.latency_cycles=200", "simulation.run_ahead_ns=1"], &program);
+    for number in 0..2 {
+        bench.warm(0, line(number), Want::Read);
+        let line = bench.line(line(number));
+        bench.forget_l1d(0, line);
+    }
+    bench.end();
+    let there = 1 + 1 + L2 + 1;
+    assert_eq!(bench.read_of(line(3)), there + L2, "a register is free when the first line is there");
+}

@@ -129,6 +129,32 @@ fn s811_a_load_that_walks_is_waited_for_by_an_mfence() {
     assert_eq!(bench.end(), 1 + WALK_READ + 1 + 1 + 1 + 1 + 1, "hit, commit, fence, hit, commit");
 }
 
+#[test]
+fn s813_a_walk_waits_for_a_walker() {
+    for walkers in 1..=4 {
+        let pages = 0..6;
+        let program: Vec<_> = pages.clone().map(|page| load(RAX, RBX, DRAM + 8 * PAGE * page)).collect();
+        let mut bench = translating(&[&format!("tlb.walkers={walkers}")], &program);
+        bench.end();
+        let turns: Vec<u64> = pages.map(|page| WAY_OUT + page / walkers * WALK_READ).collect();
+        let walks = bench.sent().iter().filter(|sent| sent.cause == Cause::PageWalk);
+        assert_eq!(walks.map(|sent| sent.cycle).collect::<Vec<_>>(), turns, "{walkers} walkers");
+    }
+}
+
+#[test]
+fn s814_a_walk_whose_entry_is_at_hand_takes_a_walker_too() {
+    // Eight neighbouring pages have their entries in one line, which is there when the last two loads issue.
+    let near = |page: u64| load(RCX, RBX, DRAM + page * PAGE);
+    let program = [load(RAX, RBX, DRAM), lfence(), near(1), near(2), load(RDX, RBX, DRAM + 2 * PAGE + 64)];
+    let end = |walkers: u8, program: &[Instruction]| translating(&[&format!("tlb.walkers={walkers}")], program).end();
+    assert_eq!(end(1, &program) - end(2, &program), WALK_CYCLES);
+    assert_eq!(end(1, &program), end(1, &program[..4]), "the last load waits for the walk of its page, no longer");
+    // Behind a walk that reads memory, both wait until it has ended.
+    let program = [load(RAX, RBX, DRAM), near(1), near(2)];
+    assert_eq!(end(1, &program), 1 + WALK_READ + 2 * WALK_CYCLES + 1 + 1);
+}
+
 #[allow(clippy::single_range_in_vec_init, reason = "a list of ranges with one")]
 #[test]
 fn s812_a_page_of_which_pm_has_a_part_is_pm() {

@@ -32,8 +32,13 @@ impl DramChannels {
         DramChannels { interleave, channel_interleave, due: vec![Time::NEVER; channels.len()], channels }
     }
 
+    /// How many there are.
+    pub fn channels(&self) -> u32 {
+        self.channels.len() as u32
+    }
+
     /// The channel that `line` lies in.
-    fn channel(&self, line: LineAddress) -> usize {
+    pub fn channel(&self, line: LineAddress) -> usize {
         self.channel_interleave.way(LineAddress(self.interleave.device_line(line)))
     }
 

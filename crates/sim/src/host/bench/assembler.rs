@@ -201,6 +201,11 @@ pub fn multiply(to: Reg, from: Reg) -> Instruction {
     with_registers(&[0x0f, 0xaf], to, from)
 }
 
+/// `div rsi`: `rdx:rax` by `rsi`.
+pub fn divide() -> Instruction {
+    Instruction { bytes: vec![0x48, 0xf7, 0xf6], slots: Vec::new(), values: Vec::new() }
+}
+
 /// `xor register, register`: depends on nothing
 pub fn zero(register: Reg) -> Instruction {
     with_registers(&[0x31], register, register)

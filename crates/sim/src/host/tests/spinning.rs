@@ -67,9 +67,8 @@ fn h302_threads_that_wait_at_one_word_do_not_end_each_other_s_waits() {
 fn h303_it_goes_on_when_the_store_takes_effect_and_not_when_that_is_known() {
     let mut script = threads(1);
     // The store commits late: it waits for a chain of divisions that the core computes in advance.
-    let divide = Instruction { bytes: vec![0x48, 0xf7, 0xf6], slots: Vec::new(), values: Vec::new() };
     is_busy(&mut script, 1, 1000);
-    script.run(1, &repeated(15, &divide));
+    script.run(1, &repeated(15, &divide()));
     let late = makes(&mut script, 1, SpinReleaseKind::Store, 0, &store_4(RBX, RAX, WORD));
     awaits(&mut script, 0, 1, late);
     reads(&mut script, 0, 0);
