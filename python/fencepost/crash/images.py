@@ -6,6 +6,8 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
+PAGE = 4096
+
 # (offset in the file, bytes)
 Patch = tuple[int, bytes]
 
@@ -35,6 +37,16 @@ class ImageFiles:
     ) -> None:
         os.close(self._base)
         self._folder.cleanup()
+
+    def keep_unmapped(self, pool: Path, mapped: set[int]) -> None:
+        """Takes pages that the program never mapped from its pool as it is now; `mapped` are the
+        offsets of the others."""
+        if not pool.is_file():
+            return
+        with pool.open("rb") as file:
+            for at in range(0, self._size, PAGE):
+                if at not in mapped and (page := os.pread(file.fileno(), PAGE, at)).strip(b"\0"):
+                    os.pwrite(self._base, page[: self._size - at], at)
 
     def advance(self, changes: list[Patch]) -> None:
         """The base image as of the next instant."""
