@@ -56,7 +56,8 @@ def _violation(number: int, violation: dict[str, Any], out: str) -> Iterator[str
     if advice:
         yield f"  {'mend':8} {advice}"
     durable, lost = violation["durable"], violation["lost"]
-    if durable and lost and place(durable["source"]) == place(lost["source"]):
+    is_one_line = durable and lost and place(durable["source"]) == place(lost["source"])
+    if is_one_line and violation["fault"] != "torn":
         where = (
             f"the lost one stores at {lost['offset']:#x}, the durable one at {durable['offset']:#x}"
         )

@@ -194,8 +194,9 @@ mod tests {
                         Act::Store(recorded.stores.len() as StoreId - 1)
                     }
                     "n" => {
-                        let store = RecordedStore::plain(thread as u32, place as u32, address, 8);
-                        recorded.stores.push(RecordedStore { is_non_temporal: true, ..store });
+                        let mut store = RecordedStore::plain(thread as u32, place as u32, address, 8);
+                        store.is_non_temporal = true;
+                        recorded.stores.push(store);
                         Act::Store(recorded.stores.len() as StoreId - 1)
                     }
                     "w" => Act::FlushElsewhere { address },

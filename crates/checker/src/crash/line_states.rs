@@ -105,7 +105,9 @@ impl Exploration {
         if first == second || one.thread != other.thread || !(one.is_non_temporal || other.is_non_temporal) {
             return first != second;
         }
-        let acts = &self.recorded.threads[one.thread as usize][one.place as usize..other.place as usize];
+        // What is combined may be visible after what its thread stored later.
+        let (from, until) = (one.place.min(other.place), one.place.max(other.place));
+        let acts = &self.recorded.threads[one.thread as usize][from as usize..until as usize];
         acts.iter().any(|act| matches!(act.act, Act::Fence { .. } | Act::Sync { .. }))
     }
 
