@@ -175,7 +175,7 @@ def test_what_cannot_be_ignored_is_named(ignored, message, explore):
     [
         (["--ignore", "several_faults.c:1"], "no store of the program to the pool comes from"),
         (["--check", "false {image}"], "it fails without any power cut"),
-        (["--pool-size", "1"], "it fails without any power cut"),
+        (["--pool-size", "1"], "--pool-size 1: too small"),
     ],
 )
 def test_a_mistyped_option_costs_nothing_of_a_finished_exploration(
