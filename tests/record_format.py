@@ -75,6 +75,8 @@ EVENTS = {
     45: ("store_seen", "clock:v"),
     46: ("loads", "count:v store:v"),
     47: ("dropped_edges", "count:v"),
+    48: ("shared_mapping", "c start:v length:v object:v offset:v"),
+    49: ("child_wait", "c process:v"),
 }
 EVENT_NAMES = {name for name, _ in EVENTS.values()}
 

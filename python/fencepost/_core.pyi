@@ -244,7 +244,7 @@ def transport_has_to_settle(transport: str) -> bool:
 class Record:
     """A record that has been opened and checked, shared by all replays of it."""
 
-    def __new__(cls, path: str, allow_cut: bool) -> Record: ...
+    def __new__(cls, path: str, allow_cut: bool, children: bool = False) -> Record: ...
     def provenance(self) -> str:
         """What a result says of the record it was made from, as JSON."""
     def has(self, selector: str) -> bool:

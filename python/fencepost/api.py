@@ -100,11 +100,12 @@ class Record:
 
     path: Path
     allow_cut: bool = False
+    children: bool = False
 
     @cached_property
     def opened(self) -> _core.Record:
         """Opened and checked; raises `InputError` if it is damaged."""
-        return _core.Record(str(self.path), self.allow_cut)
+        return _core.Record(str(self.path), self.allow_cut, self.children)
 
     @cached_property
     def provenance(self) -> Document:
@@ -485,8 +486,11 @@ def machine_of(one: Machine | str) -> Machine:
 
 def _asked(function: str, options: Mapping[str, object], records: list[Record]) -> Document:
     """Options as they were given to that function."""
-    allow_cut = any(one.allow_cut for one in records)
-    return commands.asked_of(function, options).options | {"allow_cut": allow_cut}
+    of_records = {
+        "allow_cut": any(one.allow_cut for one in records),
+        "children": any(one.children for one in records),
+    }
+    return commands.asked_of(function, options).options | of_records
 
 
 def _opened(records: list[Record]) -> list[tuple[str, _core.Record]]:

@@ -69,17 +69,17 @@ def _in_plan(text: str) -> Refuses:
 COMMANDS: dict[str, dict[str, Answer]] = {
     "run": _declares(
         "scheme hosts pm place threads transport persist set seed limit_pm_writes "
-        "limit_instructions sample power allow_cut",
+        "limit_instructions sample power allow_cut children",
         {"schemes": Refuses("it replays under one scheme; type --scheme NAME, or use compare")},
     ),
     "compare": _declares(
         "schemes hosts pm place threads transport persist set seed limit_pm_writes "
-        "limit_instructions sample power allow_cut",
+        "limit_instructions sample power allow_cut children",
         {"scheme": _SEVERAL},
     ),
     "explain": _declares(
         "schemes hosts pm place threads transport persist set seed limit_pm_writes "
-        "limit_instructions allow_cut",
+        "limit_instructions allow_cut children",
         {
             "scheme": _SEVERAL,
             "sample": Refuses(
@@ -94,7 +94,7 @@ COMMANDS: dict[str, dict[str, Answer]] = {
     ),
     "whatif": _declares(
         "schemes hosts pm place threads transport persist set seed limit_pm_writes "
-        "limit_instructions sample allow_cut",
+        "limit_instructions sample allow_cut children",
         {
             "scheme": _SEVERAL,
             "power": Refuses(
@@ -113,11 +113,12 @@ COMMANDS: dict[str, dict[str, Answer]] = {
             "set": _in_plan("set"),
             "power": Refuses("a row has figures, but no power cut; type fencepost power"),
             "allow_cut": Refuses("a table of cut records compares what is not alike"),
+            "children": Refuses("a record of a plan is of one process"),
         },
     ),
     "power": _declares(
         "scheme hosts pm place threads transport persist set seed limit_pm_writes "
-        "limit_instructions allow_cut",
+        "limit_instructions allow_cut children",
         {
             "schemes": _ONE,
             "sample": Refuses("the worst instant may lie between the intervals of a sample"),
@@ -137,6 +138,7 @@ COMMANDS: dict[str, dict[str, Answer]] = {
             "limit_instructions": _EVERY_INSTANT,
             "sample": _EVERY_INSTANT,
             "power": Refuses("it makes what a power cut leaves; what must be saved, power says"),
+            "children": Refuses("it explores the memory of one process"),
         },
     ),
     "timeline": _declares(
@@ -155,6 +157,7 @@ IN_PYTHON = {
     "hosts": "records are listed in the order of hosts",
     "set": "a machine has its changes: Machine.set",
     "allow_cut": "a record has it: Record(path, allow_cut=True)",
+    "children": "a record has it: Record(path, children=True)",
 }
 
 

@@ -134,7 +134,7 @@ CRASH = members(
                 "atomicity_from": TEXT,
             }
         ),
-        "record": members(RECORD_MEMBERS),
+        "record": members(RECORD_MEMBERS, optional=("processes",)),
         "pool": members({"path": TEXT, "bytes": COUNT}),
         "warnings": TEXTS,
         "check_doubts": TEXTS,

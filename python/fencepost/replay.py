@@ -202,6 +202,14 @@ class OfInputs(TypedDict, total=False):
     allow_cut: Annotated[
         bool, Declared("--allow-cut", "Accept a record that was not sealed.", default=False)
     ]
+    children: Annotated[
+        bool,
+        Declared(
+            "--children",
+            "Replay the recorded children of the program, too, as processes of the same host.",
+            default=False,
+        ),
+    ]
 
 
 def _declared(name: str, annotation: Any) -> Declared:
@@ -267,8 +275,8 @@ def resolved(asked: Document) -> Document:
     return read
 
 
-# What else decides these: the axes, the resolved machine, and what is done with a job.
-_DECIDED_ELSEWHERE = ("schemes", "set", "power")
+# What else decides these: the axes, the resolved machine, what is done with a job, and the records.
+_DECIDED_ELSEWHERE = ("schemes", "set", "power", "children")
 
 
 @dataclass(frozen=True)

@@ -258,11 +258,11 @@ RUN = named(
 # What a record says of itself, and the name under which it was replayed.
 RECORD_MEMBERS = {
     **dict.fromkeys(("hash", "isa", "program", "recorder", "engine"), TEXT),
-    **dict.fromkeys(("bytes", "instructions", "threads"), COUNT),
+    **dict.fromkeys(("bytes", "instructions", "threads", "processes"), COUNT),
     "arguments": TEXTS,
     "ended": or_null(TEXT),
 }
-RECORD = named("record", members({"name": TEXT, **RECORD_MEMBERS}))
+RECORD = named("record", members({"name": TEXT, **RECORD_MEMBERS}, optional=("processes",)))
 
 BASELINE = Shape(
     f"AXIS=VALUE with an axis of {', '.join(AXES)}",
@@ -275,9 +275,10 @@ OPTIONS = members(
         **dict.fromkeys(("threads", "transport", "persist"), TEXT),
         "seed": COUNT,
         **dict.fromkeys(("limit_pm_writes", "limit_instructions"), or_null(COUNT)),
-        **dict.fromkeys(("allow_cut", "power"), BOOLEAN),
+        **dict.fromkeys(("allow_cut", "children", "power"), BOOLEAN),
         "sample": or_null(TEXT),
-    }
+    },
+    optional=("children",),
 )
 
 

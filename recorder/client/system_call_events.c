@@ -10,6 +10,7 @@
 #include "process_events.h"
 #include "signal_waits.h"
 #include "signals.h"
+#include "supplies.h"
 #include "system_calls.h"
 #include "threads.h"
 #include "whole_transfers.h"
@@ -52,6 +53,8 @@ static bool makes_call(void *drcontext, struct thread *thread, struct system_cal
     baton_step_outside(thread);
     return true;
   default:
+    if (thread_is_followed(thread))
+      supplies_before(thread, call);
     if (!never_returns(call->number))
       baton_enter_kernel(thread, how == CALL_BLOCKS);
     return true;

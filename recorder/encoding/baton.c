@@ -2,6 +2,7 @@
 #include "baton.h"
 
 #include "baton_limits.h"
+#include "baton_long_call.h"
 #include "baton_members.h"
 #include "baton_queue.h"
 #include "baton_tree.h"
@@ -18,8 +19,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* So long a system call may take before others go on. */
-#define LONG_CALL_MS 100
 #define NS_PER_MS 1000000ull
 
 bool baton_is_passed;
@@ -314,26 +313,6 @@ static uint64_t look_out(struct baton_member *member) {
   return wait_ns;
 }
 
-/* The holder has been in the same system call since somebody looked last: it is outside. */
-static void take_from_long_call(void) {
-  baton_lock();
-  struct baton_member *holder = baton.holder;
-  int inside = KERNEL_INSIDE;
-  if (holder != NULL && baton.in_kernel == holder && baton.in_call == holder->calls &&
-      __atomic_compare_exchange_n(&holder->kernel, &inside, KERNEL_TAKES_LONG, false,
-                                  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-    baton_tree_leaves_kernel();
-    holder->state = BATON_OUTSIDE;
-    baton_pass_from(holder);
-  } else if (holder != NULL) {
-    baton.in_kernel = holder->kernel == KERNEL_INSIDE ? holder : NULL;
-    baton.in_call = holder->calls;
-  } else if (baton_tree_is()) {
-    baton_tree_take_from_long_call();
-  }
-  baton_unlock();
-}
-
 static void sleep_briefly(uint64_t ns) {
   struct timespec time = {.tv_nsec = (long)ns};
   raw_system_call(SYS_nanosleep, (uintptr_t)&time, 0, 0);
@@ -360,9 +339,9 @@ void baton_await_turn(struct thread *thread, void *where) {
     }
     if (waits && is_signalled) {
       end_by_signal(member);
-    } else if (!waits && __atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0 &&
-               tree_real_ns() > looked_at_ns + LONG_CALL_MS * NS_PER_MS) {
-      take_from_long_call();
+    } else if (__atomic_load_n(&member->has_baton, __ATOMIC_ACQUIRE) == 0 &&
+               tree_real_ns() > looked_at_ns + LONG_CALL_NS) {
+      baton_take_from_long_call(waits);
       looked_at_ns = tree_real_ns();
     }
     baton_tree_looks();

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 
 /* Newer than the headers may be; programs do without. */
+#define CALL_PIDFD_SEND_SIGNAL 424
 #define CALL_FUTEX_WAITV 449
 #define CALL_FUTEX_WAKE 454
 #define CALL_FUTEX_WAIT 455
@@ -191,7 +192,12 @@ void baton_call_ends(struct thread *thread, const struct system_call *call, int6
     break;
   case SYS_tgkill:
   case SYS_rt_tgsigqueueinfo:
+    baton_tree_sent_signal((int32_t)call->argument[0]);
     baton_sent_signal(thread, call->argument[1]);
+    break;
+  case CALL_PIDFD_SEND_SIGNAL:
+    baton_tree_sent_signal(0);
+    baton_sent_signal(thread, 0);
     break;
   default:
     break;

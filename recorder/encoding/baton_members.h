@@ -28,6 +28,7 @@ struct baton_turns {
   /* The holder that a waiting thread has found in the kernel. */
   const struct baton_member *in_kernel;
   uint32_t in_call;
+  uint64_t in_call_since_ns;
 };
 
 extern struct baton_turns baton;

@@ -183,8 +183,8 @@ bool baton_tree_leaves_kernel(void) {
                                               __ATOMIC_SEQ_CST) == TREE_TURN_IS_TAKEN;
 }
 
-void baton_tree_take_from_long_call(void) {
+void baton_tree_take_from_long_call(uint64_t long_ns) {
   lock();
-  tree_take_from_long_call(recording.tree);
+  tree_take_from_long_call(recording.tree, long_ns);
   unlock();
 }

@@ -47,6 +47,6 @@ volatile int *baton_tree_turn(void);
  * have. */
 void baton_tree_enters_kernel(const struct thread *thread);
 bool baton_tree_leaves_kernel(void);
-void baton_tree_take_from_long_call(void);
+void baton_tree_take_from_long_call(uint64_t long_ns);
 
 #endif

@@ -1,48 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "child_end.h"
 
+#include "fields.h"
 #include "platform.h"
+#include "record_format.h"
 #include "recording.h"
 
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static void note(int32_t process, int status) {
-  struct process_control *child = recording_of_process(process);
+/* What the caller was told: a child has ended. */
+static void note(struct thread *thread, int32_t process, const int *status) {
+  struct process_control *child = recording_of_ended(process);
   if (child == NULL)
     return;
-  child->waited_status = status;
-  __atomic_store_n(&child->is_waited_for, 1, __ATOMIC_RELEASE);
+  if (status != NULL) {
+    child->waited_status = *status;
+    __atomic_store_n(&child->is_waited_for, 1, __ATOMIC_RELEASE);
+  }
+  if (recording.tree == NULL)
+    return;
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, (uint64_t)recording_number(child));
+  fields_send_clocked(&fields, thread, EVENT_CHILD_WAIT, clock_advance());
 }
 
-static void after_wait4(const struct system_call *call, int64_t result) {
+static void after_wait4(struct thread *thread, const struct system_call *call, int64_t result) {
   int status;
   size_t read;
-  if (call->argument[1] != 0 &&
-      platform_read((const void *)(uintptr_t)call->argument[1], sizeof(status), &status, &read) &&
-      (WIFEXITED(status) || WIFSIGNALED(status)))
-    note((int32_t)result, status);
+  if (call->argument[1] == 0) {
+    if ((call->argument[2] & (WUNTRACED | WCONTINUED)) == 0)
+      note(thread, (int32_t)result, NULL);
+  } else if (platform_read((const void *)(uintptr_t)call->argument[1], sizeof(status), &status,
+                           &read) &&
+             (WIFEXITED(status) || WIFSIGNALED(status))) {
+    note(thread, (int32_t)result, &status);
+  }
 }
 
-static void after_waitid(const struct system_call *call) {
+static void after_waitid(struct thread *thread, const struct system_call *call) {
   siginfo_t end;
   size_t read;
-  if (call->argument[2] == 0 ||
-      !platform_read((const void *)(uintptr_t)call->argument[2], sizeof(end), &end, &read) ||
+  if ((call->argument[3] & WNOWAIT) != 0)
+    return;
+  if (call->argument[2] == 0) {
+    if (call->argument[0] == P_PID && call->argument[3] == WEXITED)
+      note(thread, (int32_t)call->argument[1], NULL);
+    return;
+  }
+  if (!platform_read((const void *)(uintptr_t)call->argument[2], sizeof(end), &end, &read) ||
       end.si_pid == 0)
     return;
-  if (end.si_code == CLD_EXITED)
-    note(end.si_pid, (end.si_status & 0xff) << 8);
-  else if (end.si_code == CLD_KILLED || end.si_code == CLD_DUMPED)
-    note(end.si_pid, end.si_status);
+  int status = end.si_code == CLD_EXITED ? (end.si_status & 0xff) << 8 : end.si_status;
+  if (end.si_code == CLD_EXITED || end.si_code == CLD_KILLED || end.si_code == CLD_DUMPED)
+    note(thread, end.si_pid, &status);
 }
 
-void child_end_after_wait(const struct system_call *call, int64_t result) {
+void child_end_after_wait(struct thread *thread, const struct system_call *call, int64_t result) {
   if (!recording.area->children)
     return;
   if (call->x86_64 == SYS_wait4 && result > 0)
-    after_wait4(call, result);
+    after_wait4(thread, call, result);
   else if (call->x86_64 == SYS_waitid && result == 0)
-    after_waitid(call);
+    after_waitid(thread, call);
 }

@@ -6,6 +6,6 @@
 #include "thread.h"
 
 /* After a wait4 or waitid. */
-void child_end_after_wait(const struct system_call *call, int64_t result);
+void child_end_after_wait(struct thread *thread, const struct system_call *call, int64_t result);
 
 #endif

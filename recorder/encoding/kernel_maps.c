@@ -106,3 +106,13 @@ bool kernel_map_at(uint64_t address, struct kernel_map *found) {
   kernel_maps_each(keep_if_around, &search);
   return search.has_found;
 }
+
+/* The inode of a segment of System V is its identifier, and its device that of other memory. */
+#define DEVICE_OF_SEGMENTS UINT64_MAX
+#define SEGMENT_NAME "/SYSV"
+
+uint64_t kernel_map_device(const struct kernel_map *map) {
+  if (strncmp(map->name, SEGMENT_NAME, sizeof(SEGMENT_NAME) - 1) == 0)
+    return DEVICE_OF_SEGMENTS;
+  return (uint64_t)map->device_major << 32 | map->device_minor;
+}

@@ -24,4 +24,7 @@ void kernel_maps_each(bool (*visit)(struct kernel_map *map, void *user_data), vo
 /* The mapping around the address; false where there is none. */
 bool kernel_map_at(uint64_t address, struct kernel_map *found);
 
+/* What tells its inode from others: of a segment of System V, none of the kernel's devices. */
+uint64_t kernel_map_device(const struct kernel_map *map);
+
 #endif

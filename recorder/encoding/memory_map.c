@@ -12,6 +12,7 @@
 #include "record_format.h"
 #include "recording.h"
 #include "selected_memory.h"
+#include "shared_mappings.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -21,8 +22,8 @@
 #define STACK_BYTES_DEFAULT (8u << 20)
 #define STACK_BYTES_CONSIDERED_MAX (1u << 30)
 
-void memory_map_send(struct thread *thread, uint64_t start, uint64_t length, uint8_t protection,
-                     uint8_t kind, uint64_t offset, const char *name) {
+static void send_mapping(struct thread *thread, uint64_t start, uint64_t length, uint8_t protection,
+                         uint8_t kind, uint64_t offset, const char *name) {
   struct fields fields;
   fields_begin(&fields);
   fields_number(&fields, start);
@@ -83,8 +84,9 @@ static void send_initial_bytes(uint64_t start, uint64_t bytes, void *user_data) 
 static void send(struct thread *thread, struct kernel_map *map) {
   enum map_kind kind = kind_of(map);
   extend_if_stack(map);
-  memory_map_send(thread, map->start, map->end - map->start, map->protection, (uint8_t)kind,
-                  map->offset, map->name);
+  send_mapping(thread, map->start, map->end - map->start, map->protection, (uint8_t)kind,
+               map->offset, map->name);
+  shared_mapping_send(thread, map);
   if (kind == MAP_KIND_FILE)
     mapped_files_add(map);
   if (!values_are_recorded || map->protection == 0)
@@ -122,7 +124,7 @@ static struct {
 } program_break;
 
 static void send_break(struct thread *thread, uint64_t start, uint64_t end) {
-  memory_map_send(thread, start, end - start, 3, MAP_KIND_BREAK, 0, "[heap]");
+  send_mapping(thread, start, end - start, 3, MAP_KIND_BREAK, 0, "[heap]");
   initial_bytes_send(thread, start, end - start);
 }
 
@@ -143,18 +145,31 @@ void memory_map_send_all(struct thread *thread) {
     send_break(thread, program_break.start, program_break.end);
 }
 
+/* The kernel joins neighbours; what lay there before has been told of. */
+static bool find_part(struct kernel_map *map, uint64_t start, uint64_t length) {
+  if (!kernel_map_at(start, map))
+    return false;
+  if (length != 0) {
+    map->offset += start - map->start;
+    map->start = start;
+    if (map->end > start + length)
+      map->end = start + length;
+  }
+  return true;
+}
+
 void memory_map_send_at(struct thread *thread, uint64_t start, uint64_t length) {
   struct kernel_map map;
-  if (!kernel_map_at(start, &map))
-    return;
-  /* The kernel joins neighbours; what lay there before has been told of. */
-  if (length != 0) {
-    map.offset += start - map.start;
-    map.start = start;
-    if (map.end > start + length)
-      map.end = start + length;
-  }
-  send(thread, &map);
+  if (find_part(&map, start, length))
+    send(thread, &map);
+}
+
+void memory_map_send_anonymous(struct thread *thread, uint64_t start, uint64_t length,
+                               uint8_t protection, uint8_t kind) {
+  struct kernel_map map;
+  send_mapping(thread, start, length, protection, kind, 0, "");
+  if (recording.tree != NULL && find_part(&map, start, length))
+    shared_mapping_send(thread, &map);
 }
 
 void memory_map_stack(uint64_t stack_pointer, uint64_t *low, uint64_t *high) {

@@ -16,8 +16,9 @@ void memory_map_break_is(struct thread *thread, uint64_t end);
  * where that is 0. What selected memory holds there comes with it. */
 void memory_map_send_at(struct thread *thread, uint64_t start, uint64_t length);
 
-void memory_map_send(struct thread *thread, uint64_t start, uint64_t length, uint8_t protection,
-                     uint8_t kind, uint64_t offset, const char *name);
+/* A new mapping without a file. */
+void memory_map_send_anonymous(struct thread *thread, uint64_t start, uint64_t length,
+                               uint8_t protection, uint8_t kind);
 void memory_map_send_unmap(struct thread *thread, uint64_t clock, uint64_t start, uint64_t length);
 
 /* The mapping that holds a thread's first stack pointer; zeros where there is none. */

@@ -260,11 +260,11 @@ static enum baton_call poll_many(struct thread *thread, const struct system_call
     return CALL_GOES_ON; /* the kernel says why not */
   if (is_alone && until == BATON_FOR_EVER)
     return CALL_BLOCKS;
-  *result = kind->now(call->argument);
-  if (*result == 0 && until > baton_clock(thread)) {
-    enum baton_end end = baton_await(thread, kind->is_ready, until);
-    *result = end == BATON_INTERRUPTED ? -EINTR : kind->now(call->argument);
-  }
+  enum baton_end end = BATON_WOKEN;
+  if (until > baton_clock(thread) && !kind->is_ready(thread))
+    end = baton_await(thread, kind->is_ready, until);
+  /* What it writes is asked for no more. */
+  *result = end == BATON_INTERRUPTED ? -EINTR : kind->now(call->argument);
   tell_remaining(thread, kind, limit, until);
   return CALL_IS_MADE;
 }

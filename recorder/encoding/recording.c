@@ -51,18 +51,24 @@ static bool add_caller(void) {
   return true;
 }
 
-struct process_control *recording_of_process(int32_t process) {
+/* The latest with that kernel id. */
+static struct process_control *find(int32_t process, bool may_be_sealed) {
   struct control_area *area = recording.area;
   uint32_t count = __atomic_load_n(&area->processes, __ATOMIC_SEQ_CST);
   if (count > CONTROL_PROCESSES_MAX)
     count = CONTROL_PROCESSES_MAX;
   while (count-- > 0) {
     struct process_control *control = &area->process[count];
-    if (__atomic_load_n(&control->process, __ATOMIC_ACQUIRE) == process && !control->is_sealed)
+    if (__atomic_load_n(&control->process, __ATOMIC_ACQUIRE) == process &&
+        (may_be_sealed || !control->is_sealed))
       return control;
   }
   return NULL;
 }
+
+struct process_control *recording_of_process(int32_t process) { return find(process, false); }
+
+struct process_control *recording_of_ended(int32_t process) { return find(process, true); }
 
 /* The entry of the caller, which an image before this one has made, or its launcher. */
 static bool find_caller(void) {

@@ -42,6 +42,8 @@ bool recording_has_file(const char *path);
 
 /* The entry of a recorded process that has not been sealed, or NULL. */
 struct process_control *recording_of_process(int32_t process);
+/* The entry of the latest recorded process with that kernel id, or NULL. */
+struct process_control *recording_of_ended(int32_t process);
 
 /* Ends the recording for a reason that the launcher will report; the program goes on. */
 void recording_stop(enum stop_reason reason);

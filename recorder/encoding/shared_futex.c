@@ -18,7 +18,7 @@ static void lock(void) { tree_lock(recording.tree, recording.process); }
 static void unlock(void) { tree_unlock(recording.tree); }
 
 static struct shared_word word_in(const struct kernel_map *map, uint64_t address) {
-  return (struct shared_word){.device = (uint64_t)map->device_major << 32 | map->device_minor,
+  return (struct shared_word){.device = kernel_map_device(map),
                               .inode = map->inode,
                               .offset = map->offset + (address - map->start)};
 }

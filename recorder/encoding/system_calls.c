@@ -40,8 +40,8 @@ static void after_mmap(struct thread *thread, const struct system_call *call, in
     return;
   }
   uint8_t kind = (flags & (MAP_STACK | MAP_GROWSDOWN)) != 0 ? MAP_KIND_STACK : MAP_KIND_ANONYMOUS;
-  memory_map_send(thread, (uint64_t)result, page_up(call->argument[1]),
-                  record_protection(call->argument[2]), kind, 0, "");
+  memory_map_send_anonymous(thread, (uint64_t)result, page_up(call->argument[1]),
+                            record_protection(call->argument[2]), kind);
 }
 
 static void after_mremap(struct thread *thread, const struct system_call *call, int64_t result) {
@@ -163,7 +163,7 @@ static void after(struct thread *thread, struct system_call *call, int64_t resul
     break;
   case SYS_wait4:
   case SYS_waitid:
-    child_end_after_wait(call, result);
+    child_end_after_wait(thread, call, result);
     break;
   case SYS_execve:
   case SYS_execveat:
@@ -188,6 +188,9 @@ static int64_t recorded_result(const struct system_call *call, int64_t result) {
   case SYS_fork:
   case SYS_vfork:
   case SYS_wait4:
+  case SYS_msgget:
+  case SYS_semget:
+  case SYS_shmget:
     return result != 0;
   default:
     return result;
@@ -203,6 +206,7 @@ void system_call_identify(struct system_call *call) {
 void system_call_begins(struct thread *thread, struct system_call *call) {
   write_order_send(thread);
   system_call_identify(call);
+  call->clock = 0;
   before(thread, call);
 }
 

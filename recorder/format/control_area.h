@@ -6,6 +6,7 @@
 #define CONTROL_AREA_H
 
 #include "record_format.h"
+#include "supply_table.h"
 #include "tree.h"
 
 #include <stdint.h>
@@ -109,6 +110,7 @@ struct control_area {
   uint32_t has_tree;
   uint64_t clock; /* of all processes: one order */
   struct tree tree;
+  struct supply_table supplies;
 };
 
 /* Why the client stopped recording although the process went on. */

@@ -95,6 +95,8 @@ enum event_type {
   EVENT_SUPPLY = 42,
   EVENT_CONSUME = 43,
   EVENT_DROPPED_EDGES = 47,
+  EVENT_SHARED_MAPPING = 48,
+  EVENT_CHILD_WAIT = 49,
 };
 
 enum map_kind {

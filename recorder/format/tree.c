@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree.h"
 
+#include "process_lock.h"
 #include "raw_system_call.h"
 
 #include <linux/futex.h>
@@ -8,9 +9,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define SPINS_MAX 100
 /* Who has a signal sees it sooner, or never. */
-#define LOOKS_MAX 20
+#define LOOKS_MAX 400
 #define LOOK_NS 50000
 
 uint64_t tree_real_ns(void) {
@@ -19,18 +19,9 @@ uint64_t tree_real_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-void tree_lock(struct tree *tree, int32_t process) {
-  for (int spins = 0;; spins++) {
-    int32_t nobody = 0;
-    if (__atomic_compare_exchange_n(&tree->lock, &nobody, process, false, __ATOMIC_ACQUIRE,
-                                    __ATOMIC_RELAXED))
-      return;
-    if (spins >= SPINS_MAX)
-      raw_system_call(SYS_sched_yield, 0, 0, 0);
-  }
-}
+void tree_lock(struct tree *tree, int32_t process) { process_lock_take(&tree->lock, process); }
 
-void tree_unlock(struct tree *tree) { __atomic_store_n(&tree->lock, 0, __ATOMIC_RELEASE); }
+void tree_unlock(struct tree *tree) { process_lock_give(&tree->lock); }
 
 static void wake(void *word) { raw_system_call(SYS_futex, (uintptr_t)word, FUTEX_WAKE, INT32_MAX); }
 
@@ -179,26 +170,27 @@ void tree_runs(struct tree *tree) {
     tree->place[i].has_asked = 0;
 }
 
-void tree_take_from_long_call(struct tree *tree) {
+void tree_take_from_long_call(struct tree *tree, uint64_t long_ns) {
   struct tree_place *holder = tree->holder == 0 ? NULL : &tree->place[tree->holder - 1];
   int32_t in_kernel = TREE_IN_KERNEL;
   if (holder == NULL) {
     tree->seen = 0;
-  } else if (tree->seen == tree->holder && tree->seen_in_call == holder->calls &&
+  } else if (tree->seen != tree->holder || tree->seen_in_call != holder->calls) {
+    tree->seen = holder->kernel == TREE_IN_KERNEL ? tree->holder : 0;
+    tree->seen_in_call = holder->calls;
+    tree->seen_since_ns = tree_real_ns();
+  } else if (tree_real_ns() - tree->seen_since_ns >= long_ns &&
              __atomic_compare_exchange_n(&holder->kernel, &in_kernel, TREE_TURN_IS_TAKEN, false,
                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     holder->meets_others = 1;
     holder->times = (struct tree_times){TREE_NEVER, TREE_NEVER, TREE_NEVER};
     tree_pass(tree, holder, tree->clock);
-  } else {
-    tree->seen = holder->kernel == TREE_IN_KERNEL ? tree->holder : 0;
-    tree->seen_in_call = holder->calls;
   }
 }
 
 void tree_await_look(struct tree *tree, int32_t process) {
   struct tree_place *place = place_of(tree, process);
-  if (place == NULL)
+  if (place == NULL || place->has_turn)
     return;
   const struct timespec time = {.tv_nsec = LOOK_NS};
   uint32_t looks = __atomic_load_n(&place->looks, __ATOMIC_ACQUIRE);
@@ -209,9 +201,8 @@ void tree_await_look(struct tree *tree, int32_t process) {
 }
 
 void tree_end(struct tree *tree, int32_t process) {
-  int32_t owner = process;
   const int32_t launcher = -1;
-  __atomic_compare_exchange_n(&tree->lock, &owner, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  process_lock_forget(&tree->lock, process);
   struct tree_place *place = place_of(tree, process);
   if (place != NULL)
     tree_await_look(tree, place->parent);

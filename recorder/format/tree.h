@@ -15,6 +15,8 @@
 /* Processes at the same time. */
 #define TREE_PLACES_MAX 4096u
 #define TREE_WAITERS_MAX 4096u
+/* That processes share. */
+#define TREE_OBJECTS_MAX 4096u
 #define TREE_NEVER UINT64_MAX
 /* In instructions: so long one runs at most until it looks whether others are there that nothing
  * was known of, or, where no process of the tree has called the kernel, that somebody outside has.
@@ -53,8 +55,13 @@ struct tree_waiter {
   uint32_t is_woken;
 };
 
+/* Something of which parts are mapped shared: a file, or memory. */
+struct tree_object {
+  uint64_t device, inode;
+};
+
 struct tree {
-  int32_t lock;    /* kernel id of the process that has it */
+  int32_t lock;    /* process_lock.h */
   uint32_t joined; /* processes that have had a place; a futex */
   uint32_t count;  /* places in use */
   uint32_t used;   /* and how far */
@@ -66,8 +73,11 @@ struct tree {
   /* The holder that a waiting thread has found in the kernel. */
   int32_t seen;
   uint32_t seen_in_call;
+  uint64_t seen_since_ns;
   struct tree_place place[TREE_PLACES_MAX];
   struct tree_waiter waiter[TREE_WAITERS_MAX];
+  uint32_t objects;
+  struct tree_object object[TREE_OBJECTS_MAX]; /* in the order in which they were met */
 };
 
 void tree_lock(struct tree *tree, int32_t process);
@@ -97,9 +107,8 @@ bool tree_pass(struct tree *tree, struct tree_place *own, uint64_t clock);
 bool tree_claim(struct tree *tree, struct tree_place *own);
 /* A thread of the place runs. */
 void tree_runs(struct tree *tree);
-/* Takes the turn from a process that has been in the same system call since this was called last.
- */
-void tree_take_from_long_call(struct tree *tree);
+/* Takes the turn from a process that has been seen in the same system call for so long. */
+void tree_take_from_long_call(struct tree *tree, uint64_t long_ns);
 
 uint64_t tree_real_ns(void);
 

@@ -23,6 +23,7 @@ static void *await_end(void *argument) {
   struct pollfd end = {.fd = (int)syscall(CALL_PIDFD_OPEN, process, 0), .events = POLLIN};
   while (end.fd >= 0 && poll(&end, 1, -1) <= 0)
     ;
+  supply_table_end(&area->supplies, process);
   tree_end(&area->tree, process);
   if (end.fd >= 0)
     close(end.fd);

@@ -15,13 +15,12 @@ RECORDER = ROOT / "recorder"
 LIBRARY = ROOT / "build" / "recorder" / "lib" / "libfencepost-encoding.a"
 
 
-@pytest.fixture
-def alone(recorder: Recorder) -> Path:
-    """The program that has the encoding, and no engine."""
-    program = recorder.folder / "alone"
+def built(recorder: Recorder, name: str) -> Path:
+    """A program that has the encoding, and no engine."""
+    program = recorder.folder / name
     headers = [f"-I{RECORDER / room}" for room in ("encoding", "format")]
     compiler = ["gcc", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", *headers]
-    source = SOURCES / "encoding_alone.c"
+    source = SOURCES / f"{name}.c"
     options = ["-pthread"]
     subprocess.run([*compiler, "-o", program, source, LIBRARY, *options], check=True, timeout=120)
     return program
@@ -33,8 +32,9 @@ def printed(*command: str | Path) -> str:
     return run.stdout.strip()
 
 
-def test_a_record_is_made_without_an_engine(recorder: Recorder, alone: Path) -> None:
+def test_a_record_is_made_without_an_engine(recorder: Recorder) -> None:
     """Of more executions than fit into the buffer, a call and a system call."""
+    alone = built(recorder, "encoding_alone")
     record = rf.Record(printed(alone, alone, str(EXECUTIONS)))
     assert record.info["program"] == "/alone"
     assert list(record.threads) == [0]
@@ -47,3 +47,10 @@ def test_a_record_is_made_without_an_engine(recorder: Recorder, alone: Path) -> 
     ]
     names = [event.name for event in record.events(0) if event.name not in ("map", "thread_start")]
     assert names == ["call_begin", "mutex_lock", "call_end", "system_call", "thread_exit"]
+
+
+@pytest.mark.parametrize("what", ["full", "killed"])
+def test_table_of_supplies_can_be_used(recorder: Recorder, what: str) -> None:
+    """When it is full, and when processes have been killed that were about to change it."""
+    table = built(recorder, "supply_tables")
+    assert printed(table, what, table) == ""

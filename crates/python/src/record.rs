@@ -49,14 +49,29 @@ pub fn shown(path: &Path) -> String {
 
 /// The file of that path as a source of a record's bytes.
 pub fn source(path: &Path) -> PyResult<Arc<dyn Source>> {
-    let name = shown(path);
-    let open = || {
-        let file = ordinary_file::open(path)?;
-        let bytes = file.metadata()?.len();
-        Ok::<_, io::Error>(RecordFile { name: name.clone(), file, bytes })
-    };
-    let file = open().map_err(|error| input(format!("{name}: cannot be read: {error}")))?;
-    Ok(Arc::new(file))
+    file_of(path).map_err(|error| input(format!("{}: cannot be read: {error}", shown(path))))
+}
+
+fn file_of(path: &Path) -> io::Result<Arc<dyn Source>> {
+    let file = ordinary_file::open(path)?;
+    let bytes = file.metadata()?.len();
+    Ok(Arc::new(RecordFile { name: shown(path), file, bytes }))
+}
+
+/// The record of a process that began in the one whose record has this path; nothing where it has none.
+fn open_child(root: &Path, number: u64, cut: CutPolicy) -> Result<Option<Record>, RecordError> {
+    let mut name = root.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{number}"));
+    if let Some(ending) = root.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    let path = root.with_file_name(name);
+    match file_of(&path) {
+        Ok(source) => Record::open(source, cut).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(RecordError { record: shown(&path), frame: None, problem: error.into() }),
+    }
 }
 
 /// A record that has been opened and checked, shared by all replays of it.
@@ -64,6 +79,7 @@ pub fn source(path: &Path) -> PyResult<Arc<dyn Source>> {
 pub struct OpenRecord {
     path: PathBuf,
     allow_cut: bool,
+    children: bool,
     program: Program,
     decode_time: Duration,
 }
@@ -71,21 +87,29 @@ pub struct OpenRecord {
 #[pymethods]
 impl OpenRecord {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf, allow_cut: bool) -> PyResult<Self> {
-        let source = source(&path)?;
+    #[pyo3(signature = (path, allow_cut, children=false))]
+    fn new(py: Python<'_>, path: PathBuf, allow_cut: bool, children: bool) -> PyResult<Self> {
         let cut = if allow_cut { CutPolicy::Allow } else { CutPolicy::Refuse };
-        let decode = |record| {
+        let source = source(&path)?;
+        let open = || {
+            let root = Record::open(source, cut)?;
+            let record = if children { Record::of_tree(root, |number| open_child(&path, number, cut))? } else { root };
             let start = Instant::now();
             let program = Program::new(record)?;
-            Ok(Self { path: path.clone(), allow_cut, program, decode_time: start.elapsed() })
+            Ok::<_, RecordError>(Self {
+                path: path.clone(),
+                allow_cut,
+                children,
+                program,
+                decode_time: start.elapsed(),
+            })
         };
-        let open = || py.detach(|| Record::open(source, cut).and_then(decode)).map_err(input);
-        caught(|| shown(&path), open)
+        caught(|| shown(&path), || py.detach(open).map_err(input))
     }
 
     /// Pickled as its path: whoever unpickles it opens the file again.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, (PathBuf, bool))> {
-        Ok((py.get_type::<Self>(), (std::path::absolute(&self.path)?, self.allow_cut)))
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, (PathBuf, bool, bool))> {
+        Ok((py.get_type::<Self>(), (std::path::absolute(&self.path)?, self.allow_cut, self.children)))
     }
 
     /// Whether `selector` (`heap`, `file:PATTERN`, `range:LO-HI`) means any address of it.
@@ -114,7 +138,7 @@ impl OpenRecord {
         };
         json!({
             "hash": record.hash(),
-            "bytes": record.source().len(),
+            "bytes": record.bytes(),
             "isa": info.isa,
             "program": info.program.rsplit('/').next(),
             // The first one is the name by which the program was called.
@@ -124,6 +148,7 @@ impl OpenRecord {
             "ended": ended,
             "instructions": record.instructions(),
             "threads": record.threads(),
+            "processes": record.processes(),
         })
         .to_string()
     }

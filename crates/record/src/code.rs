@@ -253,8 +253,13 @@ impl Program {
 
     /// Adds a block that has been checked, and gives it the next id.
     pub(super) fn push(&mut self, block: Block) -> Result<u32, Problem> {
+        Problem::check_limit("the number of blocks", self.blocks.len() as u64, BLOCKS_MAX)?;
+        Ok(self.append(block))
+    }
+
+    /// Adds a block of a record whose blocks are not too many.
+    pub(super) fn append(&mut self, block: Block) -> u32 {
         let id = self.blocks.len() as u32;
-        Problem::check_limit("the number of blocks", id.into(), BLOCKS_MAX)?;
         let before = self.shape(id - 1);
         let first_slot = before.first_slot + before.slots;
         self.shapes.push(Shape {
@@ -263,7 +268,7 @@ impl Program {
             first_slot,
         });
         self.blocks.push(block);
-        Ok(id)
+        id
     }
 
     /// The block with this id.

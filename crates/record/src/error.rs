@@ -57,6 +57,9 @@ pub enum Problem {
         /// Whether a part of a further frame follows them.
         incomplete: bool,
     },
+    /// It cannot be read with the records of other processes.
+    #[error("{0}")]
+    Tree(&'static str),
     /// There is nothing to replay.
     #[error("no instruction of the program is in the record{0}")]
     Empty(&'static str),

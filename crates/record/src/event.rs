@@ -233,6 +233,15 @@ pub enum Event {
         start: u64,
         length: u64,
     },
+    /// What is mapped there is shared with other processes: a number of the tree's, and the offset of the first byte in
+    /// it.
+    SharedMapping {
+        clock: Clock,
+        start: u64,
+        length: u64,
+        object: u64,
+        offset: u64,
+    },
     /// An executable or library was loaded.
     Module {
         clock: Clock,
@@ -293,6 +302,11 @@ pub enum Event {
     /// The child is not in this record.
     Fork {
         child: u64,
+    },
+    /// A wait for a child that has ended, by its number in the tree, is over.
+    ChildWait {
+        clock: Clock,
+        process: u64,
     },
     /// The kernel wrote into selected PM.
     KernelWrite {
@@ -382,8 +396,10 @@ impl Event {
             | E::SpinRelease { clock, .. }
             | E::Map { clock, .. }
             | E::Unmap { clock, .. }
+            | E::SharedMapping { clock, .. }
             | E::Module { clock, .. }
             | E::Exec { clock, .. }
+            | E::ChildWait { clock, .. }
             | E::PersistCall { clock, .. }
             | E::Turn { clock, .. } => Some(clock),
             E::SystemCall { .. }
@@ -404,24 +420,33 @@ impl Event {
         }
     }
 
+    /// What ended it, of a wait that names that.
+    pub(super) fn wake_mut(&mut self) -> Option<&mut Option<Clock>> {
+        match self {
+            Self::ConditionWait { wake, .. }
+            | Self::SemaphoreWait { wake, .. }
+            | Self::Consume { supply: wake, .. }
+            | Self::FutexWait { wake, .. } => Some(wake),
+            _ => None,
+        }
+    }
+
     /// Hands on every place in the process clock that it names.
     pub(super) fn visit_clocks(&mut self, mut visit: impl FnMut(&mut Clock)) {
         use Event as E;
+        if let Some(Some(wake)) = self.wake_mut() {
+            visit(wake);
+        }
         match self {
-            E::ConditionWait { clock, wake, .. }
-            | E::SemaphoreWait { clock, wake, .. }
-            | E::Consume { clock, supply: wake, .. }
-            | E::FutexWait { clock, wake, .. } => {
-                visit(clock);
-                if let Some(wake) = wake {
-                    visit(wake);
-                }
-            }
             E::SpinWait { clock, wake, .. } => {
                 visit(clock);
                 visit(wake);
             }
-            E::ThreadStart { clock, .. }
+            E::ConditionWait { clock, .. }
+            | E::SemaphoreWait { clock, .. }
+            | E::Consume { clock, .. }
+            | E::FutexWait { clock, .. }
+            | E::ThreadStart { clock, .. }
             | E::ThreadExit { clock }
             | E::ThreadCreate { clock, .. }
             | E::ThreadJoin { clock, .. }
@@ -442,8 +467,10 @@ impl Event {
             | E::SpinRelease { clock, .. }
             | E::Map { clock, .. }
             | E::Unmap { clock, .. }
+            | E::SharedMapping { clock, .. }
             | E::Module { clock, .. }
             | E::Exec { clock, .. }
+            | E::ChildWait { clock, .. }
             | E::PersistCall { clock, .. }
             | E::Turn { clock, .. } => visit(clock),
             E::SystemCall { .. }
@@ -472,6 +499,7 @@ impl Event {
             self,
             E::Map { .. }
                 | E::Unmap { .. }
+                | E::SharedMapping { .. }
                 | E::Module { .. }
                 | E::Exec { .. }
                 | E::PersistCall { .. }
@@ -509,6 +537,7 @@ impl Event {
             Self::SystemCall { .. } => "system_call",
             Self::Map { .. } => "map",
             Self::Unmap { .. } => "unmap",
+            Self::SharedMapping { .. } => "shared_mapping",
             Self::Module { .. } => "module",
             Self::Roi { .. } => "roi",
             Self::Interrupted { .. } => "interrupted",
@@ -523,6 +552,7 @@ impl Event {
             Self::Signal { .. } => "signal",
             Self::Exec { .. } => "exec",
             Self::Fork { .. } => "fork",
+            Self::ChildWait { .. } => "child_wait",
             Self::KernelWrite { .. } => "kernel_write",
             Self::PersistCall { .. } => "persist_call",
             Self::InitialBytes { .. } => "initial_bytes",

@@ -169,6 +169,14 @@ impl EventFields<'_, '_> {
             45 => Event::StoreSeen { clock: Clock(self.number()?) },
             46 => Event::Loads { count: self.number()?, store: self.wake()? },
             47 => Event::DroppedEdges { count: self.number()? },
+            48 => Event::SharedMapping {
+                clock: self.clock()?,
+                start: self.number()?,
+                length: self.number()?,
+                object: self.number()?,
+                offset: self.number()?,
+            },
+            49 => Event::ChildWait { clock: self.clock()?, process: self.number()? },
             40 => {
                 let (clock, object, wake) = (self.clock()?, self.number()?, Clock(self.number()?));
                 Event::SpinWait { clock, object, wake, maker: self.thread()?, lends: self.number()? }
@@ -308,6 +316,10 @@ impl EventEncoder {
                 encode_bytes(&mut self.stream, path.as_bytes());
             }
             Event::Fork { child } => self.plain(30, [*child]),
+            Event::SharedMapping { clock, start, length, object, offset } => {
+                self.clocked(48, *clock, [*start, *length, *object, *offset]);
+            }
+            Event::ChildWait { clock, process } => self.clocked(49, *clock, [*process]),
             Event::KernelWrite { address, bytes } => {
                 self.plain(31, [*address]);
                 encode_bytes(&mut self.stream, bytes);
@@ -352,7 +364,7 @@ mod tests {
 
     #[test]
     fn types_and_choices_that_do_not_exist_are_refused() {
-        for code in (0..=u8::MAX).filter(|code| !(1..=47).contains(code) || [21, 38].contains(code)) {
+        for code in (0..=u8::MAX).filter(|code| !(1..=49).contains(code) || [21, 38].contains(code)) {
             assert_eq!(decoded(&[code, 0, 0, 0, 0]), Err(Problem::UnknownEvent(code)));
         }
         let (no_roi, no_outcome, no_call) = ([26, 0], [19, 0, 1, 0, 4], [32, 0, 5, 0, 0]);

@@ -26,6 +26,9 @@ pub struct Info {
     pub line_size: u64,
     /// What was asked of the recorder.
     pub options: RecordingOptions,
+    /// Its number in its tree, from 1, of a process that another one began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u64>,
 }
 
 /// What was asked of the recorder.
@@ -54,6 +57,7 @@ impl Default for Info {
             page_size: 4096,
             line_size: 64,
             options: RecordingOptions::default(),
+            process: None,
         }
     }
 }

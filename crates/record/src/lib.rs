@@ -26,6 +26,7 @@ mod source;
 mod summary;
 mod text;
 mod trace;
+mod tree;
 mod values;
 mod varint;
 mod waits;

@@ -107,6 +107,17 @@ impl MemoryMap {
         self.ranges(is_inside)
     }
 
+    /// Takes in that of another process, whose addresses lie where `place` says.
+    pub(super) fn add(&mut self, other: &Self, place: impl Fn(AddressRange, Clock) -> AddressRange) {
+        let placed = |mapping: &Mapping| Mapping { range: place(mapping.range, mapping.mapped), ..mapping.clone() };
+        self.mappings.extend(other.mappings.iter().map(placed));
+        self.mappings.sort_by_key(|mapping| (mapping.mapped, mapping.range));
+        let module = |of: &LoadedModule| LoadedModule { range: place(of.range, of.loaded), ..of.clone() };
+        self.modules.extend(other.modules.iter().map(module));
+        self.modules.sort_by_key(|module| module.loaded);
+        self.stacks.extend(other.stacks.iter().map(|stack| place(*stack, Clock(0))));
+    }
+
     fn ranges(&self, is_meant: impl Fn(&Mapping) -> bool) -> AddressRanges {
         AddressRanges::union(self.mappings.iter().filter(|mapping| is_meant(mapping)).map(|mapping| mapping.range))
     }

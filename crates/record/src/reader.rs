@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use xxhash_rust::xxh64::Xxh64;
+
 use super::code::Program;
 use super::error::{FramePlace, Problem, RecordError};
 use super::event::{Event, ThreadId};
@@ -15,6 +17,7 @@ use super::overview::Overview;
 use super::scan::{Scan, ScanEnd, TraceFrame, scan};
 use super::source::Source;
 use super::trace::{Frame, Predictors, TraceDecoder};
+use super::tree::{Member, Tree};
 use super::varint::PADDING;
 
 /// What to do with a record whose recording was cut off, so that nobody sealed it.
@@ -68,6 +71,8 @@ struct Contents {
     frames: u64,
     hash: u64,
     overview: OnceLock<Result<Overview, RecordError>>,
+    /// If it is the records of several processes.
+    tree: Option<Tree>,
 }
 
 impl Record {
@@ -108,8 +113,37 @@ impl Record {
             return Err(problem.unwrap_or(nothing));
         };
         let (hash, overview) = (hash.digest(), OnceLock::new());
-        let contents = Contents { source, info, program, threads, orders, ended, frames, hash, overview };
+        let contents = Contents { source, info, program, threads, orders, ended, frames, hash, overview, tree: None };
         Ok((Self { contents: Arc::new(contents) }, problem))
+    }
+
+    /// The records of a process and of all that began in it, as one; `open` opens that of the process with a number,
+    /// if it has one.
+    ///
+    /// # Errors
+    /// If one of them cannot be opened or read, or cannot be part of a tree.
+    pub fn of_tree(
+        root: Self,
+        open: impl FnMut(u64) -> Result<Option<Self>, RecordError>,
+    ) -> Result<Self, RecordError> {
+        let (tree, program) = Tree::of(root, open)?;
+        let records = || tree.members().iter().map(|member| &member.record);
+        let root = &records().next().expect("the root").contents;
+        let mut hash = Xxh64::new(0);
+        records().for_each(|record| hash.update(&record.contents.hash.to_le_bytes()));
+        let contents = Contents {
+            source: Arc::clone(&root.source),
+            info: root.info.clone(),
+            program,
+            threads: records().flat_map(|record| record.contents.threads.iter().cloned()).collect(),
+            orders: Vec::new(),
+            ended: root.ended.clone(),
+            frames: records().map(Self::frames).sum(),
+            hash: hash.digest(),
+            overview: OnceLock::new(),
+            tree: Some(tree),
+        };
+        Ok(Self { contents: Arc::new(contents) })
     }
 
     /// What the record says about its recording.
@@ -139,6 +173,16 @@ impl Record {
     /// What has to be said of every result that is made from this record: it may hold less than one thinks.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
+        let Some(tree) = self.tree() else { return self.own_warnings() };
+        let of_process = |member: &Member| {
+            let number = member.number;
+            member.record.warnings().into_iter().map(move |warning| format!("process {number}: {warning}"))
+        };
+        let absent = |number| format!("process {number} has no record: what it did is not replayed");
+        tree.members().iter().flat_map(of_process).chain(tree.absent().iter().map(absent)).collect()
+    }
+
+    fn own_warnings(&self) -> Vec<String> {
         let Ended::Sealed { how, lost } = self.ended() else {
             return vec!["the recording was cut off: the record holds what was written until then".into()];
         };
@@ -180,7 +224,31 @@ impl Record {
         self.contents.frames
     }
 
-    /// The name and the bytes of the record.
+    /// How many bytes it has, of all its processes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self.tree() {
+            Some(tree) => tree.members().iter().map(|member| member.record.bytes()).sum(),
+            None => self.source().len(),
+        }
+    }
+
+    /// How many processes it is of.
+    #[must_use]
+    pub fn processes(&self) -> usize {
+        self.tree().map_or(1, |tree| tree.members().len())
+    }
+
+    /// Whether no other thread can see what it stores.
+    pub(super) fn is_alone(&self, thread: ThreadId) -> bool {
+        self.tree().is_some_and(|tree| tree.member_of(thread).is_alone())
+    }
+
+    pub(super) fn tree(&self) -> Option<&Tree> {
+        self.contents.tree.as_ref()
+    }
+
+    /// The name and the bytes of the record; of its first process.
     #[must_use]
     pub fn source(&self) -> &dyn Source {
         self.contents.source.as_ref()
@@ -227,7 +295,7 @@ impl Record {
         RecordError { record: self.source().name().to_string(), frame, problem }
     }
 
-    fn trace_frames(&self, thread: ThreadId) -> &[TraceFrame] {
+    pub(super) fn trace_frames(&self, thread: ThreadId) -> &[TraceFrame] {
         self.contents.threads.get(thread.0 as usize).map_or(&[], Vec::as_slice)
     }
 
@@ -237,22 +305,24 @@ impl Record {
         mut visit: impl FnMut(ThreadId, &TraceDecoder<'_>, &mut Predictors) -> Result<(), Problem>,
     ) -> Result<(), RecordError> {
         for (thread, frames) in self.contents.threads.iter().enumerate() {
+            let thread = ThreadId(thread as u32);
             for frame in frames {
-                self.decode(frame, |decoder, predictors| visit(ThreadId(thread as u32), decoder, predictors))?;
+                self.decode(thread, frame, |decoder, predictors| visit(thread, decoder, predictors))?;
             }
         }
         Ok(())
     }
 
-    fn frame(&self, frame: &TraceFrame, into: &mut Frame) -> Result<(), RecordError> {
-        self.decode(frame, |decoder, predictors| decoder.frame(predictors, into))?;
-        let (thread, number) = (ThreadId(frame.header.thread), frame.header.sequence as usize);
+    fn frame(&self, thread: ThreadId, frame: &TraceFrame, into: &mut Frame) -> Result<(), RecordError> {
+        self.decode(thread, frame, |decoder, predictors| decoder.frame(predictors, into))?;
+        let (number, overview) = (frame.header.sequence as usize, self.overview()?);
+        overview.drop_foreign(into);
         if let Some(order) = self.contents.orders.get(thread.0 as usize).map(|orders| &orders[number]) {
             let changes = self.unpack(order, |raw, _| FrameChanges::decode(raw))?;
             let changed = changes.apply(self.program(), into);
             return changed.map_err(|problem| self.refuse(Some(order.place), problem));
         }
-        let completed = self.overview()?.complete(self.program(), thread, number, into);
+        let completed = overview.complete(self.program(), thread, number, into);
         completed.map_err(|problem| self.refuse(Some(frame.place), problem))?;
         Ok(())
     }
@@ -322,18 +392,21 @@ impl Record {
         into: &mut Frame,
     ) -> Result<bool, RecordError> {
         let Some(frame) = self.trace_frames(thread).get(number) else { return Ok(false) };
-        self.decode(frame, |decoder, predictors| decoder.frame(predictors, into))?;
+        self.decode(thread, frame, |decoder, predictors| decoder.frame(predictors, into))?;
         Ok(true)
     }
 
     fn decode(
         &self,
+        thread: ThreadId,
         frame: &TraceFrame,
         decode: impl FnOnce(&TraceDecoder<'_>, &mut Predictors) -> Result<(), Problem>,
     ) -> Result<(), RecordError> {
-        self.unpack(frame, |raw, predictors| {
+        let member = self.tree().map(|tree| tree.member_of(thread));
+        let own = member.map_or(self, |member| &member.record);
+        own.unpack(frame, |raw, predictors| {
             raw.resize(raw.len() + PADDING, 0);
-            decode(&TraceDecoder::new(&frame.header, self.program(), raw)?, predictors)
+            decode(&TraceDecoder::new(&frame.header, own.program(), raw, member)?, predictors)
         })
     }
 
@@ -400,7 +473,7 @@ impl ThreadReader {
     /// where it is.
     pub fn next_frame(&mut self, into: &mut Frame) -> Result<bool, RecordError> {
         let Some(frame) = self.record.trace_frames(self.thread).get(self.next) else { return Ok(false) };
-        self.record.frame(frame, into)?;
+        self.record.frame(self.thread, frame, into)?;
         self.next += 1;
         Ok(true)
     }
@@ -413,7 +486,7 @@ impl ThreadReader {
     /// # Panics
     /// If it has given none.
     pub fn last_frame(&self, into: &mut Frame) -> Result<(), RecordError> {
-        self.record.frame(self.last(), into)
+        self.record.frame(self.thread, self.last(), into)
     }
 
     /// How many bytes of the record that frame takes.

@@ -9,6 +9,7 @@ use super::event::{Clock, Event};
 use super::event_codec::decode_events;
 use super::frame::FrameHeader;
 use super::slots::{FRAME_SLOTS_MAX, Strides, decode_slots};
+use super::tree::Member;
 use super::values::{WrittenValue, decode_values};
 use super::varint::{Fields, PADDING};
 
@@ -119,12 +120,19 @@ pub(super) struct TraceDecoder<'a> {
     pub(super) program: &'a Program,
     pub(super) bytes: &'a [u8],
     streams: Streams,
+    /// Its process, if it is read as one of a tree.
+    member: Option<&'a Member>,
 }
 
 impl<'a> TraceDecoder<'a> {
-    pub(super) fn new(header: &'a FrameHeader, program: &'a Program, bytes: &'a [u8]) -> Result<Self, Problem> {
+    pub(super) fn new(
+        header: &'a FrameHeader,
+        program: &'a Program,
+        bytes: &'a [u8],
+        member: Option<&'a Member>,
+    ) -> Result<Self, Problem> {
         let payload = &bytes[..bytes.len() - PADDING];
-        Ok(Self { header, program, bytes, streams: Streams::parse(payload)? })
+        Ok(Self { header, program, bytes, streams: Streams::parse(payload)?, member })
     }
 
     /// Everything.
@@ -137,12 +145,15 @@ impl<'a> TraceDecoder<'a> {
         decode_values(stream, self.program, &into.steps, &into.slots, &mut into.values, &mut into.written)?;
         into.first_instruction = self.header.position;
         into.instructions = self.header.instructions;
+        if let Some(member) = self.member {
+            member.place_frame(into);
+        }
         Ok(())
     }
 
-    /// The blocks and the events, without the slots.
+    /// The blocks and the events, without the slots; as its process has them.
     pub(super) fn steps(&self, predictors: &mut Predictors, into: &mut Frame) -> Result<ControlTotals, Problem> {
-        self.events(into)?;
+        self.own_events(into)?;
         let decoder = ControlDecoder {
             shapes: self.program.shapes(),
             events: &into.events,
@@ -160,6 +171,14 @@ impl<'a> TraceDecoder<'a> {
 
     /// The events and the clocks only.
     pub(super) fn events(&self, into: &mut Frame) -> Result<(), Problem> {
+        self.own_events(into)?;
+        if let Some(member) = self.member {
+            member.place_events(into);
+        }
+        Ok(())
+    }
+
+    fn own_events(&self, into: &mut Frame) -> Result<(), Problem> {
         into.clocks = self.streams.clocks(self.bytes)?;
         into.events.clear();
         decode_events(&self.bytes[self.streams.events.clone()], into.clocks.0.0, &mut into.events)

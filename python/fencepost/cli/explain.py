@@ -57,8 +57,10 @@ def explain_command(
     name, resolved = machines.name_of(machine), machines.resolve(machine, asked.options["set"])
     plan = Plan.of({name: resolved}, asked.options, baseline=baseline)
     check_machine(f"explain {name}", resolved, len(records or [""]), plan.options)
-    allow_cut = plan.options["allow_cut"]
-    with recorded(program, records, allow_cut) as opened, Watch(console.messages(), quiet) as watch:
+    with (
+        recorded(program, records, plan.options) as opened,
+        Watch(console.messages(), quiet) as watch,
+    ):
         experiment = plan.with_records(opened)
         found = explanation.of_experiment(experiment, jobs or os.cpu_count() or 1, watch)
     if json_file is not None:

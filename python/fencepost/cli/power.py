@@ -87,8 +87,7 @@ def power(
     check_machine(f"power {name}", resolved, len(records), plan.options)
     limits = [None if limit is None else limit * 1000 for limit in (phase_1_us, phase_2_us)]
     budget = Budget(nj_per_byte, budget_uj, *limits)
-    allow_cut = options["allow_cut"]
-    with recorded(None, records, allow_cut) as opened, Watch(console.messages(), quiet) as watch:
+    with recorded(None, records, options) as opened, Watch(console.messages(), quiet) as watch:
         experiment = plan.with_records(opened)
         [found] = hold_up.of_experiment(experiment, 1, watch, budget)["runs"]
     if "error" in found:

@@ -172,8 +172,10 @@ def _replay(
     for name, machine in plan.machines.items():
         for each in plan.own_options.values():
             check_machine(f"{context.info_name} {name}", machine, len(records or [""]), each)
-    allow_cut = plan.options["allow_cut"]
-    with recorded(program, records, allow_cut) as opened, Watch(console.messages(), quiet) as watch:
+    with (
+        recorded(program, records, plan.options) as opened,
+        Watch(console.messages(), quiet) as watch,
+    ):
         experiment = plan.with_records(opened)
         result = hold_up.of_options(experiment, jobs or os.cpu_count() or 1, watch)
     try:
@@ -197,21 +199,26 @@ def _end(runs: list[Run], allow_unreliable: bool) -> None:
 
 @contextlib.contextmanager
 def recorded(
-    program: list[str] | None, records: list[Path] | None, allow_cut: bool
+    program: list[str] | None, records: list[Path] | None, options: Document
 ) -> Iterator[list[tuple[str, _core.Record]]]:
     """The records, opened, with their names in results; one made on the fly is gone afterwards.
     If this process is killed before, the next that replays anything removes it."""
     if records is not None:
         scratch.sweep()
-        opened = {path: _core.Record(str(path), allow_cut) for path in records}
+        opened = {path: _opened(path, options) for path in records}
         yield [(shown_name(path.name), opened[path]) for path in records]
         return
     assert program is not None
     with scratch.made() as folder:
         path = folder / "record.fencepost"
-        code = recording.record_to(path, [], program, is_temporary=True)
+        how = ["--children"] if options["children"] else []
+        code = recording.record_to(path, how, program, is_temporary=True)
         if code > 0:  # the record itself says by which signal one ended
             console.warn(
                 f"{program[0]} ended with exit code {code}: what it did until then is replayed"
             )
-        yield [(shown_name(Path(program[0]).name), _core.Record(str(path), allow_cut))]
+        yield [(shown_name(Path(program[0]).name), _opened(path, options))]
+
+
+def _opened(path: Path, options: Document) -> _core.Record:
+    return _core.Record(str(path), options["allow_cut"], options["children"])

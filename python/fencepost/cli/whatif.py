@@ -65,9 +65,8 @@ def whatif_command(
     options = study.plan.options
     for resolved in (*study.plan.machines.values(), *study.points.values()):
         check_machine(f"whatif {study.machine}", resolved, len(records or [""]), options)
-    allow_cut = options["allow_cut"]
     with (
-        recorded(program, records, allow_cut) as opened,
+        recorded(program, records, options) as opened,
         WholeWatch(console.messages(), quiet) as watch,
     ):
         found = study.run(opened, jobs or os.cpu_count() or 1, watch)

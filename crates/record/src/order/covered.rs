@@ -21,8 +21,8 @@ pub(super) enum Sync {
     Both(u64),
     Creates(usize),
     Joins(usize),
-    /// All that come to it in this generation are behind it.
-    Barrier(u64, u64),
+    /// A thread comes to it; when all have that do in this generation, they are behind it.
+    Arrives(u64, u64),
 }
 
 /// Beside a channel's number: not an address.
@@ -48,11 +48,39 @@ impl Sync {
             | Event::FutexWait { object, .. }
             | Event::FutexWake { object, .. }
             | Event::AttemptFailed { object, .. } => Self::Both(object),
-            Event::BarrierWait { object, generation, .. } => Self::Barrier(object, generation),
+            Event::BarrierWait { object, generation, .. } => Self::Arrives(object, generation),
             Event::Supply { object, .. } => Self::Releases(CHANNELS | object),
             Event::Consume { object, .. } => Self::Acquires(CHANNELS | object),
             _ => return None,
         })
+    }
+}
+
+/// What calls say of order: when, by which thread, and what.
+#[derive(Default)]
+pub(super) struct Syncs {
+    all: Vec<(When, usize, Sync)>,
+    /// By thread, the clock at which its last call began.
+    called: FxHashMap<usize, Clock>,
+}
+
+/// A place in the process clock; whether it is behind all that comes up to the next.
+type When = (Clock, bool);
+
+impl Syncs {
+    /// A thread comes to an event, at a place in the process clock.
+    pub(super) fn take_in(&mut self, thread: usize, event: &Event, now: Clock) {
+        if matches!(event, Event::CallBegin) {
+            self.called.insert(thread, now);
+        }
+        let Some(sync) = Sync::of(event) else { return };
+        let when = (event.clock().unwrap_or(now), false);
+        self.all.push((when, thread, sync));
+        if let Event::ConditionWait { mutex, .. } = *event {
+            let begun = self.called.get(&thread).copied().unwrap_or(now);
+            self.all.push(((begun, true), thread, Sync::Releases(mutex)));
+            self.all.push((when, thread, Sync::Acquires(mutex)));
+        }
     }
 }
 
@@ -69,10 +97,18 @@ fn set(behind: &mut Behind, thread: usize, to: u32) {
     behind[thread] = to;
 }
 
+/// Of one generation.
+#[derive(Default)]
+struct Barrier {
+    arrived: Vec<usize>,
+    to_come: usize,
+    behind: Behind,
+}
+
 struct Covered<'a> {
     threads: Vec<Behind>,
     objects: FxHashMap<u64, Behind>,
-    barriers: FxHashMap<(u64, u64), Vec<usize>>,
+    barriers: FxHashMap<(u64, u64), Barrier>,
     /// Words by which threads are known to tell each other something.
     words: FxHashMap<u64, Behind>,
     found: &'a Found,
@@ -110,18 +146,22 @@ impl Covered<'_> {
             }
             Sync::Creates(other) => self.come_behind(other, thread),
             Sync::Joins(other) => self.come_behind(thread, other),
-            Sync::Barrier(object, generation) => {
-                let Some(all) = self.barriers.remove(&(object, generation)) else { return };
-                let mut behind = self.threads[thread].clone();
-                all.iter().for_each(|other| join(&mut behind, &self.threads[*other]));
-                all.iter().for_each(|other| self.threads[*other] = behind.clone());
+            Sync::Arrives(object, generation) => {
+                let barrier = self.barriers.entry((object, generation)).or_default();
+                join(&mut barrier.behind, &self.threads[thread]);
+                barrier.arrived.push(thread);
+                barrier.to_come -= 1;
+                if barrier.to_come == 0 {
+                    barrier.arrived.iter().for_each(|other| join(&mut self.threads[*other], &barrier.behind));
+                    self.barriers.remove(&(object, generation));
+                }
             }
         }
     }
 
-    /// An access that comes next, by its number from 0 in the log. Whether it is a read that nothing puts behind its
-    /// store.
-    fn take_in(&mut self, at: u32, access: &Logged) -> bool {
+    /// An access that comes next, by its number from 0 in the log. If it is a read that nothing puts behind its store,
+    /// that of this store.
+    fn take_in(&mut self, at: u32, access: &Logged) -> Option<u32> {
         let (thread, word) = (access.thread as usize, word_of(access.address));
         set(&mut self.threads[thread], thread, at + 1);
         let is_told = access.kind == Kind::Update || self.found.words.contains(&word) || self.words.contains_key(&word);
@@ -134,25 +174,33 @@ impl Covered<'_> {
         }
         if access.kind != Kind::Read {
             self.last.insert(word, (thread, at));
-            return false;
+            return None;
         }
-        let Some(&(other, store)) = self.last.get(&word) else { return false };
+        let &(other, store) = self.last.get(&word)?;
         if is_told || other == thread || self.threads[thread].get(other).is_some_and(|behind| *behind > store) {
-            return false;
+            return None;
         }
         set(&mut self.threads[thread], other, store + 1);
-        true
+        Some(store)
     }
 }
 
-/// The reads that nothing puts behind the stores which they saw, by thread, step and slot.
-pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> FxHashSet<(usize, u64, u16)> {
-    let mut syncs = found.syncs.clone();
+/// Reads that nothing puts behind the stores which they saw.
+#[derive(Default)]
+pub(super) struct Uncovered {
+    /// By thread, step and slot.
+    pub reads: FxHashSet<(usize, u64, u16)>,
+    /// The stores of which it is not known where they were, by their numbers from 0 in the log.
+    pub unplaced: FxHashSet<usize>,
+}
+
+pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> Uncovered {
+    let mut syncs = found.syncs.all.clone();
     syncs.sort_unstable();
-    let mut barriers: FxHashMap<_, Vec<usize>> = FxHashMap::default();
-    for &(_, thread, sync) in &syncs {
-        if let Sync::Barrier(object, generation) = sync {
-            barriers.entry((object, generation)).or_default().push(thread);
+    let mut barriers: FxHashMap<_, Barrier> = FxHashMap::default();
+    for &(_, _, sync) in &syncs {
+        if let Sync::Arrives(object, generation) = sync {
+            barriers.entry((object, generation)).or_default().to_come += 1;
         }
     }
     let handed_on = found.queue_locks.iter().flat_map(|(word, tenures)| {
@@ -168,16 +216,20 @@ pub(super) fn uncovered(words: &Words, found: &Found, threads: usize) -> FxHashS
         last: FxHashMap::default(),
     };
     let mut syncs = syncs.into_iter().peekable();
-    let mut reads = FxHashSet::default();
+    let mut uncovered = Uncovered::default();
     for (at, access) in words.log.iter().enumerate() {
-        let now: Clock = words.clock(access.number);
-        while let Some((_, thread, sync)) = syncs.next_if(|(clock, ..)| *clock <= now) {
+        let now: When = (words.clock(access.number), false);
+        while let Some((_, thread, sync)) = syncs.next_if(|(when, ..)| *when <= now) {
             covered.pass(thread, sync);
         }
         let thread = access.thread as usize;
-        if covered.take_in(at as u32, access) && found.run_at(thread, access.step).is_none() {
-            reads.insert((thread, access.step, access.place.1));
+        let Some(store) = covered.take_in(at as u32, access) else { continue };
+        if found.run_at(thread, access.step).is_none() {
+            uncovered.reads.insert((thread, access.step, access.place.1));
+            if !words.log.get(store as usize).is_exact() {
+                uncovered.unplaced.insert(store as usize);
+            }
         }
     }
-    reads
+    uncovered
 }

@@ -9,7 +9,7 @@ mod loads;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{Change, Changes, OfThread as ChangesOfThread, PLACES, place_behind};
-use super::covered::uncovered;
+use super::covered::Uncovered;
 use super::found::{Found, Held};
 use super::history::Place;
 use super::log::{Kind, Logged};
@@ -169,7 +169,7 @@ pub(super) struct Edges<'a> {
 
 impl<'a> Edges<'a> {
     /// Of what is logged.
-    pub(super) fn of(record: &'a Record, words: &Words, found: Found) -> Self {
+    pub(super) fn of(record: &'a Record, words: &Words, found: Found, uncovered: Uncovered) -> Self {
         let mut handed_on = FxHashSet::default();
         for tenure in found.queue_locks.iter().flat_map(|(_, tenures)| tenures) {
             handed_on.insert((tenure.thread, tenure.step));
@@ -178,7 +178,7 @@ impl<'a> Edges<'a> {
         let mut edges = Self {
             program: record.program(),
             known: found.words.clone(),
-            uncovered: uncovered(words, &found, record.threads()),
+            uncovered: uncovered.reads,
             loads: vec![Vec::new(); record.threads()],
             found,
             stores: FxHashMap::default(),
@@ -270,7 +270,7 @@ impl<'a> Edges<'a> {
             self.behind_clock += 1;
             let clock = place_behind(self.clock, self.behind_clock);
             let exchanges = update.is_some() && exchanges(block, place.1);
-            let (address, is_exact) = (access.address, place.0 != 0);
+            let (address, is_exact) = (access.address, access.is_exact());
             stores.push(Store { number, thread, step, clock, address, change: update, exchanges, is_exact });
         }
     }

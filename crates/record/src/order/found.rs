@@ -2,13 +2,12 @@
 
 use rustc_hash::FxHashSet;
 
-use super::covered::Sync;
+use super::covered::Syncs;
 use super::handed_out::HandedOut;
 use super::history::Place;
 use super::polling::Polled;
 use super::queue_locks::Tenure;
 use super::words::{Words, word_of};
-use crate::event::Clock;
 
 /// Rounds that waited, or what lies between looks at a word of which the last one sees a newer store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,8 +53,7 @@ pub(super) struct Found {
     /// At futexes: thread, step and word.
     pub sleeps: Vec<(usize, u64, u64)>,
     pub handed_out: HandedOut,
-    /// What calls say of order: when, which thread, and what.
-    pub syncs: Vec<(Clock, usize, Sync)>,
+    pub syncs: Syncs,
     /// Threads and steps at which they were woken, nobody knows by whom.
     pub unnamed: Vec<(usize, u64)>,
     provisional: Vec<Provisional>,

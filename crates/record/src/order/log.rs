@@ -31,6 +31,13 @@ pub(super) struct Logged {
     pub kind: Kind,
 }
 
+impl Logged {
+    /// Whether its instruction is known, and not only one that stored nearby later.
+    pub(super) fn is_exact(&self) -> bool {
+        self.place.0 != 0
+    }
+}
+
 /// Reads whose likes are not logged again.
 const KNOWN: usize = 64;
 
@@ -167,6 +174,16 @@ impl Log {
             });
         }
         new
+    }
+
+    pub(super) fn get(&self, at: usize) -> &Logged {
+        &self.all[at]
+    }
+
+    /// Where an access with this number from 0 was; the log is to be sorted then.
+    pub(super) fn place(&mut self, at: usize, number: u64, step: u64, place: Place, address: u64) {
+        let access = &mut self.all[at];
+        (access.number, access.step, access.place, access.address) = (number, step, place, address);
     }
 
     /// In the one sequence: no store can be looked up any more.

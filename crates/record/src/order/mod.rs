@@ -28,6 +28,7 @@ mod outlines;
 mod polling;
 mod queue_locks;
 mod rounds;
+mod unplaced;
 mod updates;
 mod walk;
 mod words;
@@ -64,8 +65,20 @@ pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError
         return Ok(Some(Changes::that_keep(&rounds.finish().1.polled, frames)));
     }
     let frames = turns.walk(record, |thread, number, what| rounds.take_in(thread, number, what))?;
-    let (words, found) = rounds.finish();
-    Ok(Some(Edges::of(record, &words, found).finish(frames)))
+    let (mut words, found) = rounds.finish();
+    let mut uncovered = covered::uncovered(&words, &found, record.threads());
+    uncovered.unplaced.extend(words.unplaced(|word| found.words.contains(&word)));
+    if !uncovered.unplaced.is_empty() {
+        unplaced::place(record, &outlines, &mut words, &frames, uncovered.unplaced)?;
+        uncovered = covered::uncovered(&words, &found, record.threads());
+        // Where these came earlier, others may put less behind themselves.
+        if !uncovered.unplaced.is_empty() {
+            let unplaced = words.unplaced(|_| true);
+            unplaced::place(record, &outlines, &mut words, &frames, unplaced)?;
+            uncovered = covered::uncovered(&words, &found, record.threads());
+        }
+    }
+    Ok(Some(Edges::of(record, &words, found, uncovered).finish(frames)))
 }
 
 #[cfg(test)]

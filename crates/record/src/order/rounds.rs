@@ -7,7 +7,6 @@
 use std::ops::Range;
 
 use super::calls;
-use super::covered::Sync;
 use super::flow::Flow;
 use super::found::{Found, Provisional, Run};
 use super::history::{Act, History, LOOK_INSTRUCTIONS_MAX, Mark, Memory, Place, ROUND_STEPS_MAX, Token, Version};
@@ -80,11 +79,8 @@ impl<'a> Rounds<'a> {
         if let Some(clock) = event.clock() {
             self.words.tick(thread, step, clock, begins_turn(event));
         }
-        if self.is_ordered
-            && let Some(sync) = Sync::of(event)
-        {
-            let now = self.words.clock(self.words.number(thread, step));
-            self.found.syncs.push((event.clock().unwrap_or(now), thread, sync));
+        if self.is_ordered {
+            self.found.syncs.take_in(thread, event, self.words.clock(self.words.number(thread, step)));
         }
         let is_unnamed = self.is_whole && calls::is_woken_by_nobody(event);
         self.found.unnamed.extend(is_unnamed.then_some((thread, step)));

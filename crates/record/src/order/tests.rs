@@ -356,6 +356,110 @@ fn what_calls_put_in_order_waits_for_nothing_else() {
 }
 
 #[test]
+fn what_is_stored_before_the_last_comes_to_a_barrier_is_behind_it_for_those_that_came_first() {
+    let arrives = |turns: &mut Turns, thread| {
+        turns.event(thread, |clock| Event::BarrierWait { clock, object: OBJECT, participants: 2, generation: 0 });
+    };
+    let waits = |is_before: bool| {
+        let mut turns = Turns::new();
+        turns.start(SECOND);
+        arrives(&mut turns, SECOND);
+        turns.turn(FIRST);
+        if !is_before {
+            arrives(&mut turns, FIRST);
+        }
+        turns.execute(FIRST, turns.stores, &[WORD], 1);
+        if is_before {
+            arrives(&mut turns, FIRST);
+        }
+        turns.turn(SECOND);
+        turns.execute(SECOND, turns.polls, &[WORD], 1);
+        turns.execute(SECOND, turns.works, &[], 1);
+        turns.seen(SECOND).1.iter().filter(|event| matches!(event, Event::SpinWait { .. })).count()
+    };
+    assert_eq!((waits(true), waits(false)), (0, 1));
+}
+
+#[test]
+fn who_waits_at_a_condition_gives_the_mutex_to_others_and_takes_it_again() {
+    const MUTEX: u64 = OBJECT + 64;
+    // The first thread stores and waits, the second has the mutex meanwhile and looks, or stores, and the first looks.
+    let waits = |mutex: u64, is_store: bool| {
+        let mut turns = Turns::new();
+        turns.start(SECOND);
+        turns.turn(FIRST);
+        if !is_store {
+            turns.execute(FIRST, turns.stores, &[WORD], 1);
+        }
+        turns.writer.event(FIRST, &Event::CallBegin).expect("an event");
+        turns.turn(SECOND);
+        turns.event(SECOND, |clock| Event::MutexLock { clock, object: MUTEX });
+        if is_store {
+            turns.execute(SECOND, turns.stores, &[WORD], 1);
+        }
+        turns.event(SECOND, |clock| Event::MutexUnlock { clock, object: MUTEX });
+        if !is_store {
+            turns.execute(SECOND, turns.polls, &[WORD], 1);
+            turns.execute(SECOND, turns.works, &[], 1);
+        }
+        turns.turn(FIRST);
+        turns.event(FIRST, |clock| {
+            let (object, wake, timed_out) = (OBJECT, Some(clock), false);
+            Event::ConditionWait { clock, object, mutex, wake, timed_out }
+        });
+        turns.writer.event(FIRST, &Event::CallEnd).expect("an event");
+        if is_store {
+            turns.execute(FIRST, turns.polls, &[WORD], 1);
+            turns.execute(FIRST, turns.works, &[], 1);
+        }
+        let (thread, is_wait) =
+            (if is_store { FIRST } else { SECOND }, |event: &Event| matches!(event, Event::SpinWait { .. }));
+        turns.seen(thread).1.iter().filter(|event| is_wait(event)).count()
+    };
+    for is_store in [false, true] {
+        assert_eq!((waits(MUTEX, is_store), waits(MUTEX + 64, is_store)), (0, 1), "{is_store}");
+    }
+}
+
+/// The first thread stores, posts or not, and stores to the same line again long after; what the second then waits for,
+/// and how far behind its begin the first says so.
+fn stored_long_before(is_posted: bool) -> (usize, usize, Option<usize>) {
+    let mut turns = Turns::new();
+    turns.start(SECOND);
+    turns.turn(FIRST);
+    turns.execute(FIRST, turns.stores, &[WORD], 1);
+    if is_posted {
+        turns.event(FIRST, |clock| Event::SemaphorePost { clock, object: OBJECT });
+    }
+    turns.execute(FIRST, turns.works, &[], 10_000);
+    turns.execute(FIRST, turns.stores, &[WORD + 4], 1);
+    turns.turn(SECOND);
+    if is_posted {
+        turns.event(SECOND, |clock| Event::SemaphoreWait { clock, object: OBJECT, wake: None });
+    }
+    turns.execute(SECOND, turns.polls, &[WORD], 1);
+    turns.execute(SECOND, turns.works, &[], 1);
+    let record = turns.record();
+    let (_, events) = seen(&record, SECOND);
+    let count = |is: fn(&&Event) -> bool| events.iter().filter(is).count();
+    let (of_first, released) = seen(&record, FIRST);
+    let place = released.iter().position(|event| matches!(event, Event::SpinRelease { object: WORD, .. }));
+    let place =
+        place.map(|nth| of_first.iter().enumerate().filter(|(_, step)| **step == 0).nth(nth).expect("a step").0);
+    (
+        count(|event| matches!(event, Event::SpinWait { object: WORD, .. })),
+        count(|event| matches!(event, Event::DroppedEdges { .. })),
+        place,
+    )
+}
+
+#[test]
+fn a_store_long_before_another_to_its_line_is_found_where_it_was() {
+    assert_eq!(stored_long_before(false), (1, 0, Some(2)), "behind the begin of the thread and of its turn");
+    assert_eq!(stored_long_before(true), (0, 0, None), "it was before the post");
+}
+
+#[test]
 fn under_a_lock_nothing_waits_for_what_was_stored_already() {
     let locks = |turns: &mut Turns| turns.event(SECOND, |clock| Event::MutexLock { clock, object: OBJECT });
     assert_eq!(found_stored(|_| (), locks), (0, 0));

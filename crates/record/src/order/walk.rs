@@ -43,6 +43,9 @@ impl Turns {
         record.visit_trace(|thread, decoder, _| {
             decoder.events(&mut frame)?;
             let number = decoder.header.sequence as usize;
+            if record.is_alone(thread) {
+                return Ok(());
+            }
             let begun = |event: &Event| if begins_turn(event) { event.clock() } else { None };
             // A frame is come to in the turn in which the one before it ends.
             let first = frame.events.iter().find_map(begun).unwrap_or_default();
@@ -89,6 +92,10 @@ impl Turns {
         })?;
         let frames = |cursor: Cursor| {
             let mut frames = cursor.frames;
+            if record.is_alone(cursor.thread) {
+                // Nothing of them changes: where they begin does not matter.
+                frames.resize(record.trace_frames(cursor.thread).len(), 0);
+            }
             frames.push(cursor.number);
             frames
         };

@@ -241,6 +241,13 @@ impl Words {
         self.log.sort();
     }
 
+    /// Of the stores to some words, those of which it is not known where they were, by their numbers from 0 in the log.
+    pub(super) fn unplaced(&self, is_wanted: impl Fn(u64) -> bool) -> FxHashSet<usize> {
+        let is_unplaced =
+            |access: &Logged| !access.is_exact() && access.kind == Kind::Store && is_wanted(word_of(access.address));
+        self.log.iter().enumerate().filter(|(_, access)| is_unplaced(access)).map(|(at, _)| at).collect()
+    }
+
     /// The only thread that has touched a word hands out a number there.
     pub(super) fn hand_out(&mut self, thread: usize, shared: usize, step: u64) {
         self.shared[shared].alone = Some((thread, Some(step)));

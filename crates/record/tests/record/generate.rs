@@ -209,7 +209,8 @@ pub fn event(code: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
         26 => Event::Roi { begin: a % 2 == 0 },
         28 => Event::Signal { number: a },
         29 => Event::Exec { clock, path: name },
-        30 => Event::Fork { child: a },
+        // Of a child with a record of its own, the wakes are not in this one.
+        30 => Event::Fork { child: 0 },
         31 => Event::KernelWrite { address: a, bytes },
         32 => {
             use PersistCall::{Fdatasync, Fsync, Msync, Truncate};

@@ -92,6 +92,8 @@ pub fn meaning(event: &Event) -> Meaning {
         Event::ThreadStart { .. }
         | Event::Map { .. }
         | Event::Unmap { .. }
+        | Event::SharedMapping { .. }
+        | Event::ChildWait { .. }
         | Event::Module { .. }
         | Event::Interrupted { .. }
         | Event::Polling { .. }

@@ -123,7 +123,13 @@ impl Tlb {
     }
 }
 
+/// Pages between the entries of a process and those of the next, in whose part of the address space the same page
+/// is (see `fencepost_record`'s trees).
+const PROCESS_STRIDE: u64 = 0x1_3c6e_f370;
+
 /// Where the last level of the page table has the entry of `page`.
 fn entry_of(page: u64) -> LineAddress {
-    LineAddress::containing(PAGE_TABLE_BASE + page % (1 << 35) * 8)
+    let process = page >> (48 - PAGE_SHIFT);
+    let entry = page.wrapping_add(process.wrapping_mul(PROCESS_STRIDE));
+    LineAddress::containing(PAGE_TABLE_BASE + entry % (1 << 35) * 8)
 }

@@ -51,7 +51,9 @@ def experiment_of(result: Path, document: dict[str, Any], records: list[Path]) -
     chosen = []
     for path, record in zip(records, made_from, strict=True):
         if path not in opened:
-            opened[path] = _core.Record(str(path), options["allow_cut"])
+            opened[path] = _core.Record(
+                str(path), options["allow_cut"], options.get("children", False)
+            )
         found = json.loads(opened[path].provenance())["hash"]
         if found != record["hash"]:
             raise InputError(
