@@ -83,4 +83,4 @@ def test_caches_that_persist_keep_stores_and_not_what_waits_to_be_combined(explo
     assert done.returncode == 1, done.stdout + done.stderr
     assert only(result) == ("missing_fence", line_of("unfenced data"), line_of("published"))
     assert result["platform"]["persistence"] == "caches"
-    assert "persistence caches (--set)" in done.stdout
+    assert "persistence caches (--set), stores whole in 8 aligned bytes (default)" in done.stdout

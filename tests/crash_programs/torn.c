@@ -20,26 +20,27 @@ static void persist(const void *at) {
   _mm_sfence();
 }
 
-static void put_pair(void *at) {
+static __attribute__((noinline)) void put_pair(void *at) {
   __m128i both = _mm_set_epi64x(1, 7);
   __asm__ volatile("movdqu %1, %0" : "=m"(*(struct pair *)at) : "x"(both)); /* set pair */
 }
 
-static void put_around_the_caches(struct pair *at) {
+static __attribute__((noinline)) void put_around_the_caches(struct pair *at) {
   _mm_stream_si64((long long *)&at->data, 7);  /* stream data */
   _mm_stream_si64((long long *)&at->valid, 1); /* stream valid */
   _mm_sfence();
 }
 
-static void put_ordered(struct pair *at) {
+static __attribute__((noinline)) void put_ordered(struct pair *at) {
   _mm_stream_si64((long long *)&at->data, 7);
   _mm_sfence();
   _mm_stream_si64((long long *)&at->valid, 1);
   _mm_sfence();
 }
 
-static void put_late(struct pair *at) {
+static __attribute__((noinline)) void put_late(struct pair *at) {
   _mm_stream_si64((long long *)&at->data, 7); /* unfenced data */
+  __asm__ volatile("" ::: "memory"); /* compilers keep the order of the two */
   volatile struct pair *other = at + 32;
   other->valid = 1; /* published */
   persist((const void *)other);

@@ -182,15 +182,31 @@ impl Exploration {
             Some((doubtful.line, doubtful.contents[usize::from(content)].versions.checked_sub(1)?))
         });
         let last = self.newest(self.promised().chain(chosen));
-        let next = self.changes_ahead().find_map(|change| match change {
-            Change::Visible(line) => Some((line, self.versions(line).1)),
-            _ => None,
-        });
+        let last = last.map(|(line, version)| self.last_store(line, version));
+        let overtaken = last.and_then(|last| self.overtaken_by(last));
+        let next = overtaken.or_else(|| self.visible_ahead().next());
         Explanation {
-            durable: last.map(|(line, version)| self.explained(self.last_store(line, version))),
-            lost: next.map(|(line, version)| self.explained(self.last_store(line, version))),
-            ..Explanation::of(Fault::BetweenStores)
+            durable: last.map(|store| self.explained(store)),
+            lost: next.map(|store| self.explained(store)),
+            ..Explanation::of(if overtaken.is_some() { Fault::MissingFence } else { Fault::BetweenStores })
         }
+    }
+
+    /// A non-temporal store that is not visible yet, though this later one of its thread is.
+    fn overtaken_by(&self, later: StoreId) -> Option<StoreId> {
+        let later = &self.recorded.stores[later as usize];
+        self.visible_ahead().find(|&store| {
+            let store = &self.recorded.stores[store as usize];
+            store.is_non_temporal && store.thread == later.thread && store.place < later.place
+        })
+    }
+
+    /// The next store to each line that becomes visible from now on, in the order in which they do.
+    fn visible_ahead(&self) -> impl Iterator<Item = StoreId> {
+        self.changes_ahead().filter_map(|change| match change {
+            Change::Visible(line) => Some(self.last_store(line, self.versions(line).1)),
+            _ => None,
+        })
     }
 
     pub(super) fn explained(&self, store: StoreId) -> ExplainedStore {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct PlatformConfig {
     /// The aligned pieces of a store that a power cut leaves whole, in bytes. A longer store can be torn between them.
     #[garde(skip)]
+    #[serde(skip_serializing_if = "Atomicity::is_default")]
     pub atomicity_bytes: Atomicity,
     /// What keeps what it holds through a power cut. Not given: the persist buffer where the scheme has one, otherwise
     /// the memory controller.
@@ -43,7 +44,7 @@ pub enum Persistence {
 /// Bytes that are durable together or not at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u64", into = "u64")]
-#[schemars(with = "u64")]
+#[schemars(with = "u64", extend("enum" = [8, 16, 64]))]
 pub enum Atomicity {
     /// What every x86-64 and AArch64 platform promises.
     #[default]
@@ -55,6 +56,10 @@ pub enum Atomicity {
 }
 
 impl Atomicity {
+    fn is_default(&self) -> bool {
+        *self == Atomicity::default()
+    }
+
     /// As a number.
     pub fn bytes(self) -> usize {
         match self {
