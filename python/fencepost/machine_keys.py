@@ -1,6 +1,5 @@
 """Every key of a machine file as pages (Markdown), made from the simulator's schema."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -144,7 +143,7 @@ def _value(schema: Schema, node: Schema) -> str:
     choices = [choice["const"] for choice in node.get("oneOf", []) if "const" in choice]
     choices += node.get("enum", [])
     if choices:
-        return ", ".join(f"`{json.dumps(choice)}`" for choice in choices)
+        return ", ".join(f'`"{choice}"`' for choice in choices)
     # Where a key may be absent, `null` is a type besides.
     types = node.get("type", "")
     type_name = types if isinstance(types, str) else next(one for one in types if one != "null")

@@ -40,7 +40,7 @@ static __attribute__((noinline)) void put_ordered(struct pair *at) {
 
 static __attribute__((noinline)) void put_late(struct pair *at) {
   _mm_stream_si64((long long *)&at->data, 7); /* unfenced data */
-  __asm__ volatile("" ::: "memory"); /* compilers keep the order of the two */
+  __asm__ volatile("" ::: "memory");          /* compilers keep the order of the two */
   volatile struct pair *other = at + 32;
   other->valid = 1; /* published */
   persist((const void *)other);

@@ -137,7 +137,7 @@ impl CrashStates {
             "path": replayed.file.path,
             "mapped_bytes": replayed.file.mapped_bytes,
             "mapped_pages": replayed.file.mapped_pages(),
-            "stored_until": replayed.lines.iter().map(|line| line.file_line * LINE as u64 + 1).max().unwrap_or(0),
+            "stored_until": exploration.stored_until(),
             "lines": replayed.lines.len(),
             "stores": exploration.recorded.stores.len(),
             "flushes": replayed.flushes.len(),

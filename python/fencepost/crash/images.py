@@ -61,6 +61,13 @@ class ImageFiles:
         self.save(patches, path)
         return path
 
+    def make_zeros(self) -> Path:
+        """Makes an image of zeros in this worker's own file."""
+        path = self.make([])
+        os.truncate(path, 0)
+        os.truncate(path, self._size)
+        return path
+
     def save(self, patches: list[Patch], path: Path) -> None:
         """Makes a variant in a file of its own."""
         image = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)

@@ -2,9 +2,9 @@
 //! bounded choice of them.
 //!
 //! Where all combinations are more than the bound, these come first, in this order: only what was promised; everything
-//! visible; all combinations of whole versions, if they are at most half of the bound; what was visible at each moment before (as if lines were evicted in the order of their stores); one line
-//! alone newer than promised; one line alone older than visible. What is left of the bound is drawn at random from a
-//! seed.
+//! visible; all combinations of whole versions, if they are at most half of the bound; what was visible at each moment
+//! before (as if lines were evicted in the order of their stores); one line alone newer than promised; one line alone
+//! older than visible. What is left of the bound is drawn at random from a seed.
 
 /// For each line in doubt the number of its content: 0 is what was promised, the last is what is visible.
 pub type Choice = Vec<u16>;

@@ -181,8 +181,8 @@ mod tests {
     use super::super::recorded_stores::RecordedStore;
     use super::*;
 
-    /// Of a line: `s0` stores to line 0, `n0` around the caches, `f0` flushes it, `w0` to the wrong point, `F` is a fence, `L` a lock. Instructions of each thread are
-    /// numbered from 100.
+    /// Of a line: `s0` stores to line 0, `n0` around the caches, `f0` flushes it, `w0` to the wrong point, `F` is a
+    /// fence, `L` a lock. Instructions of each thread are numbered from 100.
     fn threads(all: &[&str]) -> RecordedStores {
         let mut recorded = RecordedStores::default();
         for (thread, acts) in all.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! A second opinion of what a power cut can leave: a machine whose memory takes one piece of a store at a time, in every
-//! order that nothing forbids. All images that it can leave of small random programs are those that are explored.
+//! A second opinion of what a power cut can leave: a machine whose memory takes one piece of a store at a time, in
+//! every order that nothing forbids. All images that it can leave of small random programs are those that are explored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -14,7 +14,7 @@ use fencepost_kernel::time::Time;
 use super::choices::{Choice, Doubt};
 use super::content_hash::{ContentHash, LINE, LineBytes};
 use super::line_states::Content;
-use super::recorded_stores::{RecordedStores, lines_of};
+use super::recorded_stores::{RecordedStores, StoreId, lines_of};
 use super::replay::{Change, LineId, Replayed};
 use super::sites::SiteId;
 
@@ -111,7 +111,8 @@ pub struct Exploration {
 }
 
 impl Exploration {
-    /// At the start, before the first instant; `atomicity` is how many aligned bytes are durable together or not at all.
+    /// At the start, before the first instant; `atomicity` is how many aligned bytes are durable together or not at
+    /// all.
     pub fn new(recorded: Arc<RecordedStores>, replayed: Arc<Replayed>, atomicity: usize) -> Exploration {
         let lines = replayed.lines.len();
         Exploration {
@@ -153,6 +154,14 @@ impl Exploration {
         let mut left = ahead.take_changes();
         left.extend(ahead.patches(&newest));
         left
+    }
+
+    /// Where in the file the last line begins that the program itself stored to, and one byte more.
+    pub fn stored_until(&self) -> u64 {
+        let is_own = |&store: &StoreId| !self.recorded.stores[store as usize].is_of_call;
+        let lines = self.replayed.lines.iter();
+        let own = lines.filter(|line| line.versions.iter().flat_map(|version| &version.stores).any(is_own));
+        own.map(|line| line.file_line * LINE as u64 + 1).max().unwrap_or(0)
     }
 
     /// What is promised right before the last promise, and nothing newer; to be asked for at the start.

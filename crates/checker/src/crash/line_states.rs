@@ -204,8 +204,8 @@ impl Exploration {
     }
 }
 
-/// The sets of pieces that have with each piece those before it, but for none, all, and whole versions; and whether these
-/// are all.
+/// The sets of pieces that have with each piece those before it, but for none, all, and whole versions; and whether
+/// these are all.
 fn closed_sets(pieces: &[Piece]) -> (Vec<u64>, bool) {
     let ends =
         (1..=pieces.len()).filter(|&end| pieces.get(end).is_none_or(|next| next.version != pieces[end - 1].version));

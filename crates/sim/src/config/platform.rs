@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Validate)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlatformConfig {
-    /// The aligned pieces of a store that a power cut leaves whole, in bytes. A longer store can be torn between them.
+    /// The aligned pieces of a store that a power cut leaves whole, in bytes: 8 (where nothing is given), 16 or 64. A
+    /// longer store can be torn between them.
     #[garde(skip)]
     #[serde(skip_serializing_if = "Atomicity::is_default")]
     pub atomicity_bytes: Atomicity,
@@ -36,15 +37,15 @@ pub enum Persistence {
     Controller,
     /// The persist buffer of a switch: a flush is durable when it is acknowledged there.
     PersistBuffer,
-    /// The caches (eADR, Global Persistent Flush with hold-up): a store is durable when it is visible. Buffers that combine
-    /// non-temporal stores are not covered before a fence.
+    /// The caches (eADR, Global Persistent Flush with hold-up): a store is durable when it is visible. Buffers that
+    /// combine non-temporal stores are not covered before a fence.
     Caches,
 }
 
 /// Bytes that are durable together or not at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u64", into = "u64")]
-#[schemars(with = "u64", extend("enum" = [8, 16, 64]))]
+#[schemars(with = "u64", extend("minimum" = 8, "maximum" = 64))]
 pub enum Atomicity {
     /// What every x86-64 and AArch64 platform promises.
     #[default]
