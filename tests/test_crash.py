@@ -193,6 +193,7 @@ def test_an_interruption_ends_running_checks(interruptions, tmp_path):
     script = tmp_path / "check"
     script.write_text(
         "#!/bin/sh\n[ -e first ] || exec touch first\n"
+        "[ -e probed ] || { touch probed; exit 1; }\n"
         "echo $$ > $$.new && mv $$.new $$.running\nexec sleep 60\n"
     )
     script.chmod(0o755)

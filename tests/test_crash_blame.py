@@ -28,6 +28,9 @@ class MadeUp:
     def doubtful(self) -> list[tuple[int, int]]:
         return [(64 * number, len(line) + 1) for number, line in enumerate(self.lines)]
 
+    def whole_contents(self) -> list[list[int]]:
+        return [list(range(contents)) for _, contents in self.doubtful()]
+
     def lost(self, choice: Choice) -> list[int]:
         pairs = zip(self.lines, choice, strict=True)
         return sorted({origin for line, content in pairs for origin in line[content:]})

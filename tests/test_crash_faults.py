@@ -175,7 +175,7 @@ def test_what_cannot_be_ignored_is_named(ignored, message, explore):
     [
         (["--ignore", "several_faults.c:1"], "no store of the program to the pool comes from"),
         (["--check", "false {image}"], "it fails without any power cut"),
-        (["--pool-size", "1"], "it fails without any power cut"),
+        (["--pool-size", "1"], "--pool-size 1: too small"),
     ],
 )
 def test_a_mistyped_option_costs_nothing_of_a_finished_exploration(
@@ -321,3 +321,20 @@ def test_an_image_that_no_store_explains_is_kept_and_shown(explore, tmp_path):
         unexplained["show"], shell=True, cwd=tmp_path, check=False, capture_output=True, text=True
     )
     assert (shown.returncode, shown.stdout.strip()) == (1, unexplained["output"])
+
+
+def test_what_is_torn_stays_torn_only_where_whole_stores_pass():
+    # Line 0 has whole contents 0 and 3, line 1 has 0 and 1.
+    wholes = [[0, 3], [0, 1]]
+
+    def torn_fails(choice: Choice) -> bool:
+        return choice[0] == 2
+
+    minimal = minimise([2, 1], [0, 0], [3, 1], torn_fails, wholes)
+    assert (minimal.smallest, minimal.early, minimal.lost) == ([2, 0], [0], [0])
+
+    def lost_fails(choice: Choice) -> bool:
+        return choice[0] != 3 and choice[1] == 1
+
+    minimal = minimise([2, 1], [0, 0], [3, 1], lost_fails, wholes)
+    assert (minimal.smallest, minimal.early, minimal.lost) == ([0, 1], [1], [0])

@@ -341,6 +341,11 @@ class CrashStates:
         call of `advance`.
         """
 
+    def before_last_promise(self) -> list[tuple[int, bytes]]:
+        """What is promised right before the last promise, and nothing newer: (offset, bytes);
+        before the first call of `advance`.
+        """
+
     def cancel(self) -> None:
         """Makes `replay` or `redundant` end soon, with KeyboardInterrupt; from any thread."""
 
@@ -352,6 +357,11 @@ class CrashStates:
 
     def doubtful(self) -> list[tuple[int, int]]:
         """The lines in doubt: (offset in the file, how many contents each may have)."""
+
+    def whole_contents(self) -> list[list[int]]:
+        """By line in doubt, which of its contents are a number of whole stores: the first and the
+        last one are.
+        """
 
     def choices(self, bound: int, seed: int, read: set[int] | None) -> tuple[list[list[int]], bool]:
         """What `images` would look at: the choices, and whether these are all combinations."""

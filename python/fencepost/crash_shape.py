@@ -26,6 +26,8 @@ FAULTS = (
     "missing_fence",
     "one_fence_for_both",
     "missing_flush",
+    "wrong_point",
+    "torn",
     "acknowledged_early",
     "across_threads",
     "later_store",
@@ -61,7 +63,15 @@ STORE = named(
 STORES = list_of(members({"first": STORE, "stores": SIZE}))
 LINE = named(
     "line",
-    members({"offset": COUNT, "promised": or_null(STORE), "durable": STORES, "lost": STORES}),
+    members(
+        {
+            "offset": COUNT,
+            "promised": or_null(STORE),
+            "durable": STORES,
+            "torn": STORES,
+            "lost": STORES,
+        }
+    ),
 )
 
 _FAILING = {
@@ -116,9 +126,18 @@ CRASH = members(
         "format_version": version(FORMAT_VERSION),
         **dict.fromkeys(("fencepost", "out", "machine", "scheme", "threads", "check"), TEXT),
         "place": TEXTS,
+        "platform": members(
+            {
+                "persistence": one_of("none", "controller", "persist_buffer", "caches"),
+                "persistence_from": TEXT,
+                "atomicity_bytes": COUNT,
+                "atomicity_from": TEXT,
+            }
+        ),
         "record": members(RECORD_MEMBERS, optional=("processes",)),
         "pool": members({"path": TEXT, "bytes": COUNT}),
         "warnings": TEXTS,
+        "check_doubts": TEXTS,
         **dict.fromkeys(("instants", "bound", "seed"), COUNT),
         "reads": members(
             {

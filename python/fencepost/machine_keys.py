@@ -30,7 +30,7 @@ PARTS = (
     ),
     Part("fabric", "links, switches, fabrics", ("fabric", "link", "switch")),
     Part("dram", "DRAM and expanders", ("dram", "expander")),
-    Part("pm", "persistent memory", ("pm", "persist")),
+    Part("pm", "persistent memory", ("pm", "persist", "platform")),
     Part(
         "devices",
         "accelerators and PCIe devices",

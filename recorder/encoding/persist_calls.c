@@ -8,6 +8,7 @@
 #include "recording.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 enum persist_kind { PERSIST_MSYNC = 1, PERSIST_FSYNC, PERSIST_FDATASYNC, PERSIST_TRUNCATE };
@@ -48,6 +49,9 @@ void persist_call_after(struct thread *thread, const struct system_call *call, i
     return;
   switch (call->x86_64) {
   case SYS_msync:
+    // MS_ASYNC only begins to write back.
+    if ((call->argument[2] & MS_SYNC) == 0)
+      break;
     persist.kind = PERSIST_MSYNC;
     send(&persist, call->argument[0], call->argument[1]);
     break;

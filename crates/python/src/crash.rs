@@ -126,7 +126,8 @@ impl CrashStates {
             let replayed = replay(&self.program, &self.setting(), &recorded, &file, &self.progress)?;
             let mut lines = SourceLines::of_record(self.program.record())?;
             let origins = Origins::of(&recorded.sites, &mut lines);
-            Ok((Exploration::new(Arc::new(recorded), Arc::new(replayed)), Sources { lines, origins }))
+            let atomicity = self.machine.platform.atomicity_bytes.bytes();
+            Ok((Exploration::new(Arc::new(recorded), Arc::new(replayed), atomicity), Sources { lines, origins }))
         };
         let (exploration, sources) =
             caught(|| self.name.clone(), || py.detach(run).map_err(|error| self.explain_error(&error)))?;
@@ -135,6 +136,8 @@ impl CrashStates {
         let summary = json!({
             "path": replayed.file.path,
             "mapped_bytes": replayed.file.mapped_bytes,
+            "mapped_pages": replayed.file.mapped_pages(),
+            "stored_until": exploration.stored_until(),
             "lines": replayed.lines.len(),
             "stores": exploration.recorded.stores.len(),
             "flushes": replayed.flushes.len(),
@@ -150,6 +153,12 @@ impl CrashStates {
     /// The pool as the program left it, everything visible: (offset, bytes); before the first call of `advance`.
     fn left<'py>(&self, py: Python<'py>) -> PyResult<Vec<FilePatch<'py>>> {
         self.with("the pool as it was left", |exploration, _| in_file(py, exploration.left()))
+    }
+
+    /// What is promised right before the last promise, and nothing newer: (offset, bytes); before the first call of
+    /// `advance`.
+    fn before_last_promise<'py>(&self, py: Python<'py>) -> PyResult<Vec<FilePatch<'py>>> {
+        self.with("the pool before the last promise", |exploration, _| in_file(py, exploration.before_last_promise()))
     }
 
     /// Makes `replay` end soon, with KeyboardInterrupt; from any thread.
@@ -173,6 +182,13 @@ impl CrashStates {
             let lines = exploration.doubtful().iter();
             let offset = |line: u32| exploration.replayed.lines[line as usize].file_line * LINE as u64;
             lines.map(|doubtful| (offset(doubtful.line), doubtful.contents.len())).collect()
+        })
+    }
+
+    /// By line in doubt: which of its contents are a number of whole stores; the first and the last are.
+    fn whole_contents(&self) -> PyResult<Vec<Vec<usize>>> {
+        self.with("whole contents", |exploration, _| {
+            exploration.doubtful().iter().map(|doubtful| doubtful.wholes(0).collect()).collect()
         })
     }
 
@@ -271,6 +287,7 @@ impl CrashStates {
                     "offset": line.offset,
                     "promised": line.promised.as_ref().map(|store| store_json(exploration, sources, store)),
                     "durable": runs_json(exploration, sources, &line.durable),
+                    "torn": runs_json(exploration, sources, &line.torn),
                     "lost": runs_json(exploration, sources, &line.lost),
                 })
             });

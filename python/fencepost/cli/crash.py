@@ -17,7 +17,7 @@ from fencepost.cli.invocation import program_of
 from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.numbers import COUNT_MAX, SECONDS_MAX
 from fencepost.cli.replay_options import replays
-from fencepost.crash import folder, text
+from fencepost.crash import folder, platform, text
 from fencepost.crash.check import Check
 from fencepost.crash.exploration import Bounds, Counts
 from fencepost.crash.ignore import Ignore
@@ -26,9 +26,6 @@ from fencepost.replay import Asked
 from fencepost.replay import resolved as resolved_options
 
 FILE_BYTES_MAX = (1 << 63) - 1  # of any file system
-
-# The schemes that only a machine with a switch can run.
-BUFFERED = ("pb", "pb_rf", "pb_adaptive")
 
 
 @app.command("crash")
@@ -127,6 +124,7 @@ def crash_command(
     resolved = machines.resolve(machine, options["set"])
     scheme = asked.scheme or schemes.best(resolved)
     _check_machine(machine, resolved, scheme)
+    platform.check(resolved, machines.name_of(machine), scheme, options["set"])
     opened = None
     if program is not None:
         pm = _check_program(program, pm)
@@ -160,6 +158,7 @@ def crash_command(
             Bounds(images, seed),
             jobs or os.cpu_count() or 1,
             pool_size,
+            tuple(options["set"]),
             reads,
             known,
             is_begun_anew,
@@ -196,7 +195,7 @@ def _check_machine(name: str, resolved: dict[str, Any], scheme: str) -> None:
             f"{name} has no persistent memory, so a power cut leaves nothing there; pcs-table1 has "
             "some"
         )
-    if scheme in BUFFERED and not resolved["fabric"]["switches"]:
+    if scheme in platform.BUFFERED and not resolved["fabric"]["switches"]:
         raise InputError(
             f"{name}: scheme {scheme} needs a switch to hold the persist buffer, and this machine "
             "has none"
@@ -234,6 +233,7 @@ def _check_program(program: list[str], pm: str | None) -> str:
         raise InputError("--pm file:POOL is missing: which file the program keeps its data in")
     if not pm.startswith("file:"):
         raise InputError(f"--pm {pm}: crash states are images of a file; it has to be file:POOL")
+    pm = _as_a_shell_finds_it(pm)
     recording.check_program(program[0])
     return pm
 
@@ -256,3 +256,14 @@ def _recorded_pm(record: Path) -> str:
     if not selector:
         raise InputError(f"{record}: it has no values; record with --values --pm file:POOL")
     return str(selector)
+
+
+def _as_a_shell_finds_it(pm: str) -> str:
+    """A relative path, one with `..`, or a link, as the path that the program's mapping has."""
+    path = Path(pm.removeprefix("file:"))
+    if any(letter in str(path.parent) for letter in "*?["):
+        return pm
+    has_folder = "/" in pm
+    if any(letter in path.name for letter in "*?["):
+        return f"file:{path.parent.resolve() / path.name}" if has_folder else pm
+    return f"file:{path.resolve()}" if has_folder or path.is_symlink() else pm

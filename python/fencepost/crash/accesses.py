@@ -7,17 +7,18 @@ from pathlib import Path
 from types import TracebackType
 
 IN_ACCESS = 1
+IN_OPEN = 0x20
 
 
 class Accesses:
-    """Watches one file while it is open as a context."""
+    """Watches one file while it is open as a context; with `IN_OPEN`, whether it is opened."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, events: int = IN_ACCESS) -> None:
         library = ctypes.CDLL(None, use_errno=True)
         self._events: int = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._events < 0:
             raise OSError(ctypes.get_errno(), "inotify_init1")
-        if library.inotify_add_watch(self._events, os.fsencode(path), IN_ACCESS) < 0:
+        if library.inotify_add_watch(self._events, os.fsencode(path), events) < 0:
             os.close(self._events)
             raise OSError(ctypes.get_errno(), "inotify_add_watch")
 

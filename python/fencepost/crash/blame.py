@@ -134,7 +134,9 @@ class Blame:
         elif self._in_vain[kind] == LOOKS_IN_VAIN_MAX:
             return False
         self.looks += 1
-        violation, origin = self._explain(minimise(choice, *between, self._fails))
+        violation, origin = self._explain(
+            minimise(choice, *between, self._fails, self.states.whole_contents())
+        )
         if always is None and violation.explanation["fault"] == "between_stores":
             self._always = violation if self._fails(self._newest) else None
         self._in_vain[kind] += origin is None and violation.images > 0

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from fencepost._core import InputError
+from fencepost.crash import words
 from fencepost.crash.output import Output
 from fencepost.interruptions import held
 
@@ -97,19 +97,19 @@ class Check:
     timeout: float
 
     def arguments(self, image: Path) -> list[str]:
-        return [part.replace("{image}", str(image)) for part in shlex.split(self.command)]
+        return [part.replace("{image}", str(image)) for part in words.split(self.command)]
 
     def files(self) -> list[Path]:
         """Programs and files that the command names, also inside of what it hands to a shell."""
-        first, *others = shlex.split(self.command)
-        words = (word for part in others for word in part.split())
-        named = [Path(shutil.which(first) or first), *map(Path, filter(os.path.isfile, words))]
+        first, *others = words.split(self.command)
+        inside = (word for part in others for word in part.split())
+        named = [Path(shutil.which(first) or first), *map(Path, filter(os.path.isfile, inside))]
         return [file.resolve() for file in named]
 
     def validate(self) -> None:
         """Refuses a command that cannot be right."""
         try:
-            parts = shlex.split(self.command)
+            parts = words.split(self.command)
         except ValueError as error:
             raise InputError(f"--check '{self.command}': {error}") from error
         if not any("{image}" in part for part in parts):
@@ -123,8 +123,8 @@ class Check:
         """Refuses a folder whose images a shell that the command starts would take apart: the check
         would examine another file."""
         path = str(folder.resolve())
-        words = shlex.split(self.command)
-        scripts = [word for option, word in pairwise(words) if option == "-c"]
+        parts = words.split(self.command)
+        scripts = [word for option, word in pairwise(parts) if option == "-c"]
         bare = [re.sub(r"""(["']){image}\1""", "", script) for script in scripts]
         is_handed_on = any("{image}" in script for script in bare)
         if is_handed_on and (found := SPECIAL.search(path)):
@@ -177,7 +177,7 @@ class Check:
             process.stdout.close()
         code = process.returncode
         if code == 0:
-            return Verdict("ok")
+            return Verdict("ok", output.text())
         return Verdict(f"signal {-code}" if code < 0 else f"exit {code}", output.text())
 
 

@@ -211,6 +211,8 @@ class Explorer:
             return known
         verdict = self.check.run(self.files.make(self.states.patches(choice)), running)
         self.counts.checked += 1
+        if verdict.is_ok:  # what it printed is of no use then
+            verdict = Verdict("ok")
         return self.journal.add(content, verdict)
 
     def _verdict_of(self, choice: Choice) -> Verdict:

@@ -6,6 +6,8 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
+PAGE = 4096
+
 # (offset in the file, bytes)
 Patch = tuple[int, bytes]
 
@@ -36,6 +38,16 @@ class ImageFiles:
         os.close(self._base)
         self._folder.cleanup()
 
+    def keep_unmapped(self, pool: Path, mapped: set[int]) -> None:
+        """Takes pages that the program never mapped from its pool as it is now; `mapped` are the
+        offsets of the others."""
+        if not pool.is_file():
+            return
+        with pool.open("rb") as file:
+            for at in range(0, self._size, PAGE):
+                if at not in mapped and (page := os.pread(file.fileno(), PAGE, at)).strip(b"\0"):
+                    os.pwrite(self._base, page[: self._size - at], at)
+
     def advance(self, changes: list[Patch]) -> None:
         """The base image as of the next instant."""
         write_patches(self._base, changes, self._size)
@@ -47,6 +59,13 @@ class ImageFiles:
             name = f"image-{threading.get_ident()}"
             path = self._own.path = Path(self._folder.name) / name
         self.save(patches, path)
+        return path
+
+    def make_zeros(self) -> Path:
+        """Makes an image of zeros in this worker's own file."""
+        path = self.make([])
+        os.truncate(path, 0)
+        os.truncate(path, self._size)
         return path
 
     def save(self, patches: list[Patch], path: Path) -> None:

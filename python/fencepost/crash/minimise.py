@@ -1,6 +1,6 @@
 """From a failing image to the smallest one that fails, and the stores that it fails because of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 # For each line in doubt the number of its content: 0 is what was promised durable.
@@ -24,8 +24,20 @@ class Minimal:
     lost: list[int]
 
 
-def minimise(choice: Choice, floor: Choice, newest: Choice, fails: Fails) -> Minimal:
-    """Takes lines back, but not below `floor`, then makes lost ones durable, while it fails."""
+def minimise(
+    choice: Choice,
+    floor: Choice,
+    newest: Choice,
+    fails: Fails,
+    wholes: Sequence[Sequence[int]] | None = None,
+) -> Minimal:
+    """Takes lines back, but not below `floor`, then makes lost ones durable, while it fails.
+
+    `wholes` are the contents of each line that are a number of whole stores. A line stays torn only
+    if it passes with whole stores instead.
+    """
+    if wholes is not None:
+        return _minimise_whole(choice, floor, newest, fails, wholes)
     smallest = _reduce(choice, floor, fails)
     for line, content in enumerate(smallest):
         smallest[line] = _oldest_failing(smallest, line, floor[line], content, fails)
@@ -50,6 +62,48 @@ def minimise(choice: Choice, floor: Choice, newest: Choice, fails: Fails) -> Min
         [line for line in early if small[line] > 0 and passes_with(line, small[line] - 1)],
         [line for line in lost if passes_with(line, small[line] + 1)],
     )
+
+
+def _minimise_whole(
+    choice: Choice,
+    floor: Choice,
+    newest: Choice,
+    fails: Fails,
+    wholes: Sequence[Sequence[int]],
+) -> Minimal:
+    """Minimises over the whole contents, and those that the image is torn at."""
+    choice = _untorn(choice, floor, fails, wholes)
+    # A torn content keeps its place between the whole ones around it.
+    kept = [
+        sorted({*whole, content, low, high})
+        for whole, content, low, high in zip(wholes, choice, floor, newest, strict=True)
+    ]
+
+    def places(contents: Choice) -> Choice:
+        return [of.index(content) for of, content in zip(kept, contents, strict=True)]
+
+    def contents(at: Choice) -> Choice:
+        return [of[place] for of, place in zip(kept, at, strict=True)]
+
+    found = minimise(
+        places(choice), places(floor), places(newest), lambda tried: fails(contents(tried))
+    )
+    return Minimal(contents(found.smallest), contents(found.choice), found.early, found.lost)
+
+
+def _untorn(choice: Choice, floor: Choice, fails: Fails, wholes: Sequence[Sequence[int]]) -> Choice:
+    """The same with whole stores in each line that fails with them too: the newest ones before it
+    is torn, or the next behind."""
+    for line, whole in enumerate(wholes):
+        if (content := choice[line]) in whole:
+            continue
+        older = max(at for at in whole if at < content)
+        newer = min(at for at in whole if at > content)
+        for other in (max(older, floor[line]), newer):
+            if other != content and fails(tried := _with(choice, line, other)):
+                choice = tried
+                break
+    return choice
 
 
 def _reduce(choice: Choice, floor: Choice, fails: Fails) -> Choice:

@@ -11,7 +11,7 @@ from typing import Any
 
 from fencepost import _core
 from fencepost._core import InputError, InternalError, __version__
-from fencepost.crash import folder
+from fencepost.crash import folder, platform, pool_size, probes
 from fencepost.crash.check import Check, executable
 from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.ignore import Ignore
@@ -42,6 +42,8 @@ class Request:
     bounds: Bounds
     jobs: int
     pool_size: int | None = None
+    # Of the command line, for where a promise comes from.
+    settings: tuple[str, ...] = ()
     # None leaves it to the cost.
     uses_reads: bool | None = None
     ignore: Ignore = field(default_factory=Ignore)
@@ -62,10 +64,12 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     )
     known: dict[str, Any] = json.loads(_interruptible(states, states.replay))
     request.ignore.check(json.loads(states.stored_from()))
-    size = request.pool_size or _size_of(known)
+    size = pool_size.of(known, request.pool_size)
     provenance = json.loads(record.provenance())
+    pool, mapped = Path(known["path"]), set(known["mapped_pages"])
     with ImageFiles(request.out.resolve(), size) as files:
-        _check_without_power_cut(request, files, states)
+        files.keep_unmapped(pool, mapped)
+        doubts = _check_without_power_cut(request, files, states)
     if request.is_begun_anew:
         folder.forget(request.out)
     journal = Journal(request.out / folder.JOURNAL, _asked(request, provenance["hash"], size))
@@ -78,6 +82,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     try:
         _discard_images(request.out)
         with ImageFiles(request.out.resolve(), size) as files:
+            files.keep_unmapped(pool, mapped)
             explorer = Explorer(
                 states,
                 request.check,
@@ -113,10 +118,12 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "scheme": request.scheme,
         "place": request.options["place"],
         "threads": request.options["threads"],
+        "platform": platform.promised(request.machine, request.scheme, request.settings),
         "check": request.check.command,
         "record": provenance,
         "pool": {"path": known["path"], "bytes": size},
         "warnings": [*known["warnings"], *_warnings(request, known, provenance)],
+        "check_doubts": [] if explorer.counts.failing else doubts,
         "instants": known["instants"],
         "bound": request.bounds.images,
         "seed": request.bounds.seed,
@@ -179,15 +186,21 @@ def _discard_images(out: Path) -> None:
 
 def _check_without_power_cut(
     request: Request, files: ImageFiles, states: _core.CrashStates
-) -> None:
-    """A check that refuses even the pool as the program left it says nothing about power cuts."""
-    verdict = request.check.run(files.make(states.left()))
+) -> list[str]:
+    """A check that refuses even the pool as the program left it says nothing about power cuts.
+
+    Gives what makes one doubtful that does not.
+    """
+    verdict, doubts = probes.first_run(request.check, files, states.left())
     if not verdict.is_ok:
         said = f": {verdict.output}" if verdict.output else ""
         raise InputError(
             f"--check '{request.check.command}': it fails without any power cut, on the pool as "
             f"the program left it ({verdict.outcome}{said}); is it the right command?"
         )
+    if probes.accepts_everything(request.check, files, states):
+        doubts.append("the check accepts an image of zeros, and one without what was flushed last")
+    return doubts
 
 
 def _asked(request: Request, record: str, size: int) -> dict[str, Any]:
@@ -220,15 +233,3 @@ def _warnings(request: Request, known: dict[str, Any], provenance: dict[str, Any
             f"{request.machine_name} acknowledges flushes on the memory bus, before they are "
             "durable (core.flush_acknowledged_by): correct programs lose data on it"
         )
-
-
-def _size_of(known: dict[str, Any]) -> int:
-    """The pool's size: a record has only whole pages."""
-    path, mapped = Path(known["path"]), int(known["mapped_bytes"])
-    size = path.stat().st_size if path.is_file() else 0
-    if not mapped - 4096 < size <= mapped:
-        raise InputError(
-            f"{path}: it is not there any more as the program left it, so its size in bytes is "
-            f"not known (at most {mapped}); give it with --pool-size"
-        )
-    return size

@@ -19,6 +19,8 @@ FAULTS = {
     "later_store": "a store is durable before a later one that it needs",
     "between_stores": "stores that belong together, and a power cut between them",
     "across_threads": "nothing orders two threads' stores",
+    "wrong_point": "flushed to the wrong point",
+    "torn": "a torn store",
     "acknowledged_early": "flushed and fenced, but this machine acknowledges before it is durable",
     "nothing_durable": "the check fails before anything of the program is durable",
 }
@@ -54,7 +56,8 @@ def _violation(number: int, violation: dict[str, Any], out: str) -> Iterator[str
     if advice:
         yield f"  {'mend':8} {advice}"
     durable, lost = violation["durable"], violation["lost"]
-    if durable and lost and place(durable["source"]) == place(lost["source"]):
+    is_one_line = durable and lost and place(durable["source"]) == place(lost["source"])
+    if is_one_line and violation["fault"] != "torn":
         where = (
             f"the lost one stores at {lost['offset']:#x}, the durable one at {durable['offset']:#x}"
         )
@@ -116,7 +119,7 @@ def _lines(of_image: list[dict[str, Any]], deciding: set[int]) -> Iterator[str]:
         yield f"  {'in it':8} the line at {line['offset']:#x}"
         if line["promised"]:
             yield f"    {'promised':9} {_store(line['promised'])}"
-        for label in ("durable", "lost"):
+        for label in ("durable", "torn", "lost"):
             for run in line[label]:
                 more = f" (and {run['stores'] - 1:,} more by it)" if run["stores"] > 1 else ""
                 yield f"    {label:9} {_store(run['first'])}{more}"
@@ -136,10 +139,19 @@ def _advice(violation: dict[str, Any]) -> str:
             return f"flush the line of {store}{until}"
         case "later_store":
             return "make the lost store durable first; if both are one change, log it"
+        case "wrong_point":
+            return (
+                f"the flush at {place(flush)} reaches the point of coherence, which is not "
+                "persistent here: flush to the point of persistence (dc cvap)"
+            )
+        case "torn":
+            return _mend_of_torn(lost)
         case "flush_before_store":
             return f"the flush at {place(flush)} comes before the store; it has to follow it"
         case "missing_fence":
             other = f" before {place(durable['source'])}" if durable else ""
+            if flush is None:
+                return f"a fence behind the non-temporal store at {store}{other}"
             return f"a fence behind the flush at {place(flush)}{other}"
         case "fence_before_flush":
             return f"the fence at {place(fence)} comes before the flush at {place(flush)}"
@@ -147,7 +159,10 @@ def _advice(violation: dict[str, Any]) -> str:
             other = place(durable["source"]) if durable else "the other store"
             return f"flush and fence between {store} and {other}"
         case "between_stores":
-            return "log what is changed, or change it with one store of at most 8 bytes"
+            return (
+                "log what is changed, or change it with one store of at most 8 bytes; or the "
+                "recovery is wrong, since everything that is visible is durable here"
+            )
         case "across_threads":
             other = f" that stores at {place(durable['source'])}" if durable else ""
             return f"let the fence at {place(fence)} be over before the thread{other} goes on"
@@ -159,6 +174,20 @@ def _advice(violation: dict[str, Any]) -> str:
         case "nothing_durable":
             return f"make {store} durable before the program runs, or let the check pass without it"
     return ""
+
+
+def _mend_of_torn(store: dict[str, Any]) -> str:
+    """A store that is durable in part, because it is long, or not aligned, or in two lines."""
+    offset, size = store["offset"], store["size"]
+    last = offset + size - 1
+    mend = "align it, give it a checksum, or keep two copies of what it changes"
+    if offset // LINE_BYTES != last // LINE_BYTES:
+        return f"the store lies in two lines, either of which may be durable alone: {mend}"
+    wider = next(bytes for bytes in (8, 16, LINE_BYTES) if offset // bytes == last // bytes)
+    return (
+        f"it needs a torn {size}-byte store, which platform.atomicity_bytes={wider} rules out: "
+        f"{mend}"
+    )
 
 
 def _redundant(redundant: dict[str, Any]) -> Iterator[str]:
@@ -187,6 +216,11 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
     counts = result["counts"]
     minutes = counts["seconds"] / 60
     yield f"machine {result['machine']}, scheme {result['scheme']}"
+    promised = result["platform"]
+    yield (
+        f"platform: persistence {promised['persistence']} ({promised['persistence_from']}), stores "
+        f"whole in {promised['atomicity_bytes']} aligned bytes ({promised['atomicity_from']})"
+    )
     rate = f", {counts['checked'] / minutes:,.0f} a minute" if counts["checked"] else ""
     resumed = f", {counts['resumed']:,} known from before" if counts["resumed"] else ""
     yield (
@@ -233,7 +267,8 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
     elif result["interrupted"]:
         yield "interrupted; the same command continues from here"
     if not result["interrupted"] and counts["instants"] == result["instants"]:
-        yield f"crash: {verdict} in {many(counts['images'], 'image')}"
+        doubts = "".join(f"; warning: {doubt}" for doubt in result["check_doubts"])
+        yield f"crash: {verdict} in {many(counts['images'], 'image')}{doubts}"
         return
     left = result["instants"] - counts["instants"]
     yield (

@@ -2,9 +2,9 @@
 //! bounded choice of them.
 //!
 //! Where all combinations are more than the bound, these come first, in this order: only what was promised; everything
-//! visible; what was visible at each moment before (as if lines were evicted in the order of their stores); one line
-//! alone newer than promised; one line alone older than visible. What is left of the bound is drawn at random from a
-//! seed.
+//! visible; all combinations of whole versions, if they are at most half of the bound; what was visible at each moment
+//! before (as if lines were evicted in the order of their stores); one line alone newer than promised; one line alone
+//! older than visible. What is left of the bound is drawn at random from a seed.
 
 /// For each line in doubt the number of its content: 0 is what was promised, the last is what is visible.
 pub type Choice = Vec<u32>;
@@ -14,6 +14,10 @@ pub type Choice = Vec<u32>;
 pub struct Doubt {
     /// By line: how many different contents it may have, at least 2.
     pub contents: Vec<u32>,
+    /// By line: which of them are a number of whole versions; the first and the last are.
+    pub wholes: Vec<Vec<u32>>,
+    /// Whether a line may have more contents than these.
+    pub is_cut: bool,
     /// The order in which contents became visible: line, content number.
     pub order: Vec<(u32, u32)>,
 }
@@ -27,18 +31,26 @@ impl Doubt {
     /// At most `bound` choices (at least two), and whether these are all.
     pub fn choices(&self, bound: usize, seed: u64) -> (Vec<Choice>, bool) {
         if self.combinations() <= bound as f64 {
-            return (self.all(), true);
+            return (all(&self.every_content()), !self.is_cut);
         }
         let mut chosen = Chosen { choices: Vec::new(), seen: std::collections::HashSet::new(), bound };
         let (oldest, newest) = (vec![0; self.contents.len()], self.newest());
         chosen.add(oldest.clone());
         chosen.add(newest.clone());
+        self.add_wholes(&mut chosen, bound / 2);
         self.add_cuts(&mut chosen, bound / 3);
         self.add_single(&mut chosen, &oldest, &newest, bound * 5 / 6);
         let mut state = seed;
         for _ in 0..4 * bound {
-            chosen
-                .add(self.contents.iter().map(|&contents| (random(&mut state) % u64::from(contents)) as u32).collect());
+            // A store that is torn somewhere is rarely what decides.
+            let is_whole = random(&mut state).is_multiple_of(2);
+            let mut draw = |&contents: &u32| (random(&mut state) % u64::from(contents)) as u32;
+            let choice: Choice = if is_whole {
+                self.wholes.iter().map(|wholes| wholes[draw(&(wholes.len() as u32)) as usize]).collect()
+            } else {
+                self.contents.iter().map(draw).collect()
+            };
+            chosen.add(choice);
         }
         (chosen.choices, false)
     }
@@ -47,24 +59,26 @@ impl Doubt {
     #[must_use]
     pub fn only(&self, lines: &[usize]) -> Doubt {
         let contents = lines.iter().map(|&line| self.contents[line]).collect();
+        let wholes = lines.iter().map(|&line| self.wholes[line].clone()).collect();
         let place = |line: u32| lines.binary_search(&(line as usize)).ok();
         let order = self.order.iter().filter_map(|&(line, content)| Some((place(line)? as u32, content))).collect();
-        Doubt { contents, order }
+        Doubt { contents, wholes, is_cut: self.is_cut, order }
     }
 
     fn newest(&self) -> Choice {
         self.contents.iter().map(|contents| contents - 1).collect()
     }
 
-    fn all(&self) -> Vec<Choice> {
-        let mut choices = vec![Choice::new()];
-        for &contents in &self.contents {
-            let longer = |choice: Choice| {
-                (0..contents).map(move |content| choice.iter().copied().chain([content]).collect::<Choice>())
-            };
-            choices = choices.into_iter().flat_map(longer).collect();
+    fn every_content(&self) -> Vec<Vec<u32>> {
+        self.contents.iter().map(|&contents| (0..contents).collect()).collect()
+    }
+
+    /// All combinations of whole versions, if they are at most `most`, and other contents make them more.
+    fn add_wholes(&self, chosen: &mut Chosen, most: usize) {
+        let combinations: f64 = self.wholes.iter().map(|wholes| wholes.len() as f64).product();
+        if combinations <= most as f64 {
+            all(&self.wholes).into_iter().for_each(|choice| chosen.add(choice));
         }
-        choices
     }
 
     /// What was visible at moments before, at most `most` of them, evenly spread.
@@ -83,7 +97,10 @@ impl Doubt {
     fn add_single(&self, chosen: &mut Chosen, oldest: &Choice, newest: &Choice, most: usize) {
         let lines = self.contents.len();
         for line in (0..lines).rev() {
-            for (from, content) in [(oldest, newest[line]), (newest, 0), (newest, newest[line] - 1), (oldest, 1)] {
+            let wholes = &self.wholes[line];
+            for (from, content) in
+                [(oldest, newest[line]), (newest, 0), (newest, wholes[wholes.len() - 2]), (oldest, wholes[1])]
+            {
                 if chosen.choices.len() >= most {
                     return;
                 }
@@ -93,6 +110,18 @@ impl Doubt {
             }
         }
     }
+}
+
+/// All combinations of these contents of the lines.
+fn all(contents: &[Vec<u32>]) -> Vec<Choice> {
+    let mut choices = vec![Choice::new()];
+    for contents in contents {
+        let longer = |choice: Choice| {
+            contents.iter().map(move |&content| choice.iter().copied().chain([content]).collect::<Choice>())
+        };
+        choices = choices.into_iter().flat_map(longer).collect();
+    }
+    choices
 }
 
 struct Chosen {
@@ -121,9 +150,15 @@ fn random(state: &mut u64) -> u64 {
 mod tests {
     use super::*;
 
+    /// Lines of whole versions.
+    fn doubt(contents: Vec<u32>, order: Vec<(u32, u32)>) -> Doubt {
+        let wholes = contents.iter().map(|&contents| (0..contents).collect()).collect();
+        Doubt { contents, wholes, is_cut: false, order }
+    }
+
     #[test]
     fn few_combinations_are_all_made() {
-        let doubt = Doubt { contents: vec![2, 3], order: Vec::new() };
+        let doubt = doubt(vec![2, 3], Vec::new());
         let (choices, is_all) = doubt.choices(6, 0);
         assert!(is_all);
         assert_eq!(choices, [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]].map(Vec::from));
@@ -133,7 +168,7 @@ mod tests {
     #[test]
     fn of_many_the_outermost_come_first_and_the_same_seed_draws_the_same() {
         let order = (0..20).map(|line| (line, 1)).collect();
-        let doubt = Doubt { contents: vec![2; 20], order };
+        let doubt = doubt(vec![2; 20], order);
         let (choices, is_all) = doubt.choices(100, 7);
         assert!(!is_all && choices.len() == 100);
         assert_eq!(choices[..2], [vec![0; 20], vec![1; 20]]);

@@ -19,6 +19,8 @@ use super::sites::SiteId;
 pub enum Fault {
     /// The line of the store is not flushed before the other store, or at all.
     MissingFlush,
+    /// Its line is flushed to a point that the machine does not keep through a power cut.
+    WrongPoint,
     /// Its flush comes before the store, with no other one after it.
     FlushBeforeStore,
     /// It is flushed, but no fence comes before the other store.
@@ -36,6 +38,8 @@ pub enum Fault {
     AcrossThreads,
     /// It is flushed and fenced before the thread's other store: the machine acknowledges a flush before it is durable.
     AcknowledgedEarly,
+    /// One store is durable in part: it is longer than what the platform keeps whole, or lies in two lines.
+    Torn,
     /// It is flushed and fenced, and nothing else was durable: the check wants it there from the start.
     NothingDurable,
 }
@@ -63,6 +67,7 @@ struct View<'a> {
     recorded: &'a RecordedStores,
     acts: &'a [PlacedAct],
     line: u64,
+    is_non_temporal: bool,
 }
 
 impl View<'_> {
@@ -76,6 +81,10 @@ impl View<'_> {
             Act::Sync { start, length } => lines_of(start, length).contains(&self.line),
             _ => false,
         }
+    }
+
+    fn flushes_elsewhere(&self, act: Act) -> bool {
+        matches!(act, Act::FlushElsewhere { address } if address / LINE as u64 == self.line)
     }
 
     fn stores_to_line(&self, act: Act) -> bool {
@@ -109,7 +118,8 @@ impl View<'_> {
 pub fn diagnose(recorded: &RecordedStores, lost: StoreId, durable: Option<StoreId>) -> Diagnosis {
     let store = &recorded.stores[lost as usize];
     let acts = &recorded.threads[store.thread as usize][..];
-    let view = View { recorded, acts, line: store.address / LINE as u64 };
+    let line = store.address / LINE as u64;
+    let view = View { recorded, acts, line, is_non_temporal: store.is_non_temporal };
     let place = store.place as usize;
     let own = durable.map(|durable| &recorded.stores[durable as usize]).filter(|other| other.thread == store.thread);
     let other = own.map(|other| other.place as usize);
@@ -127,6 +137,9 @@ pub fn diagnose(recorded: &RecordedStores, lost: StoreId, durable: Option<StoreI
 /// What lies between the store at `place` and the other one, which comes later if it is this thread's.
 fn view_from(view: &View<'_>, place: usize, other: Option<usize>) -> (Fault, Option<usize>, Option<usize>) {
     let until = other.unwrap_or(view.acts.len());
+    if view.is_non_temporal {
+        return around_the_caches(view, place + 1..until, other.is_some());
+    }
     if let Some(flush) = view.first(place + 1..until, View::flushes_line) {
         let fence = view.first(flush + 1..until, View::is_fence);
         let early_fence = view.first(place + 1..flush, View::is_fence_instruction);
@@ -136,6 +149,9 @@ fn view_from(view: &View<'_>, place: usize, other: Option<usize>) -> (Fault, Opt
             (Some(fence), _) if other.is_some() => (Fault::AcknowledgedEarly, Some(flush), Some(fence)),
             (Some(fence), _) => (Fault::AcrossThreads, Some(flush), Some(fence)),
         };
+    }
+    if let Some(flush) = view.first(place + 1..until, View::flushes_elsewhere) {
+        return (Fault::WrongPoint, Some(flush), None);
     }
     if let Some(early) = view.early_flush(place) {
         return (Fault::FlushBeforeStore, Some(early), None);
@@ -149,6 +165,15 @@ fn view_from(view: &View<'_>, place: usize, other: Option<usize>) -> (Fault, Opt
     }
 }
 
+/// A non-temporal store needs no flush: a fence makes it durable.
+fn around_the_caches(view: &View<'_>, between: Range<usize>, is_own: bool) -> (Fault, Option<usize>, Option<usize>) {
+    match view.first(between, View::is_fence) {
+        None => (Fault::MissingFence, None, None),
+        fence if is_own => (Fault::AcknowledgedEarly, None, fence),
+        fence => (Fault::AcrossThreads, None, fence),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fencepost_isa::micro_op::{Fence, Flush};
@@ -156,8 +181,8 @@ mod tests {
     use super::super::recorded_stores::RecordedStore;
     use super::*;
 
-    /// Of a line: `s0` stores to line 0, `f0` flushes it, `F` is a fence, `L` a lock. Instructions of each thread are
-    /// numbered from 100.
+    /// Of a line: `s0` stores to line 0, `n0` around the caches, `f0` flushes it, `w0` to the wrong point, `F` is a
+    /// fence, `L` a lock. Instructions of each thread are numbered from 100.
     fn threads(all: &[&str]) -> RecordedStores {
         let mut recorded = RecordedStores::default();
         for (thread, acts) in all.iter().enumerate() {
@@ -168,6 +193,13 @@ mod tests {
                         recorded.stores.push(RecordedStore::plain(thread as u32, place as u32, address, 8));
                         Act::Store(recorded.stores.len() as StoreId - 1)
                     }
+                    "n" => {
+                        let mut store = RecordedStore::plain(thread as u32, place as u32, address, 8);
+                        store.is_non_temporal = true;
+                        recorded.stores.push(store);
+                        Act::Store(recorded.stores.len() as StoreId - 1)
+                    }
+                    "w" => Act::FlushElsewhere { address },
                     "f" => Act::Flush { address, operation: Operation::Flush(Flush::CLWB) },
                     "F" => Act::Fence { operation: Operation::Fence(Fence::SFENCE) },
                     _ => Act::Fence { operation: Operation::Atomic(Fence::MFENCE) },
@@ -203,6 +235,10 @@ mod tests {
             ("s0 L s1 f1 f0 F", OneFenceForBoth, Some(104), Some(105)),
             ("s1 s0 f0 f1 F", LaterStore, None, None),
             ("s0 f0 F s1 f1 F", AcknowledgedEarly, Some(101), Some(102)),
+            ("n0 s1 f1 F", MissingFence, None, None),
+            ("n0 f0 s1 f1 F", MissingFence, None, None),
+            ("n0 F s1 f1 F", AcknowledgedEarly, None, Some(101)),
+            ("s0 w0 F s1 f1 F", WrongPoint, Some(101), None),
             // The flush belongs to the line's next store.
             ("s0 F s1 f1 F s0 f0 F", MissingFlush, None, Some(101)),
         ];

@@ -7,6 +7,7 @@ use super::choices::Choice;
 use super::content_hash::LINE;
 use super::diagnosis::{Diagnosis, Fault, diagnose};
 use super::exploration::Exploration;
+use super::line_states::Torn;
 use super::recorded_stores::{Act, StoreId};
 use super::replay::{Change, LineId};
 use super::sites::SiteId;
@@ -41,11 +42,21 @@ pub struct Explanation {
     pub idle_flush: Option<SiteId>,
 }
 
+impl Explanation {
+    fn of(fault: Fault) -> Explanation {
+        Explanation { fault, durable: None, lost: None, flush: None, fence: None, idle_flush: None }
+    }
+}
+
 impl Exploration {
     /// Explains a failing image of the present instant; `early` and `lost` are numbers of lines in doubt. The check
     /// passes if a line of `early` has the content before the one that it has, or a line of `lost` the one behind it.
     pub fn explain(&self, choice: &Choice, early: &[usize], lost: &[usize]) -> Explanation {
         let doubtful = |number: usize| (&self.doubtful()[number], choice[number] as usize);
+        let torn = |&number: &usize| self.doubtful()[number].contents[choice[number] as usize].torn.as_ref();
+        if let Some(torn) = lost.iter().find_map(torn) {
+            return self.torn_explained(torn);
+        }
         let missing = lost.iter().filter_map(|&number| {
             let (doubtful, content) = doubtful(number);
             Some((doubtful.line, doubtful.first_lost(content)?))
@@ -53,7 +64,7 @@ impl Exploration {
         let missing = missing.min_by_key(|&(line, version)| self.change_of(line, version));
         let newest = early.iter().filter_map(|&number| {
             let (doubtful, content) = doubtful(number);
-            Some((doubtful.line, doubtful.contents[content].0.checked_sub(1)?))
+            Some((doubtful.line, doubtful.contents[content].versions.checked_sub(1)?))
         });
         let newest = self.newest(newest);
         let Some((line, version)) = missing else { return self.between_stores(choice) };
@@ -62,6 +73,9 @@ impl Exploration {
         let is_durable_older =
             durable.is_some_and(|(of, newer)| self.change_of(of, newer) < self.change_of(line, version));
         let durable = durable.map(|(line, version)| self.last_store(line, version));
+        if durable == Some(store) {
+            return self.of_one_store(store);
+        }
         let diagnosis = match diagnose(&self.recorded, store, durable) {
             // A store that was visible before the lost one did not come of it in another thread.
             Diagnosis { fault: Fault::AcrossThreads, .. } if is_durable_older => Diagnosis::of(Fault::LaterStore),
@@ -76,6 +90,22 @@ impl Exploration {
             fence,
             idle_flush: self.idle_flush(store),
         }
+    }
+
+    /// Of a line that has not all pieces of stores that nothing orders.
+    fn torn_explained(&self, torn: &Torn) -> Explanation {
+        let fault = if torn.is_one_store { Fault::Torn } else { Fault::MissingFence };
+        Explanation {
+            durable: Some(self.explained(torn.durable_store)),
+            lost: Some(self.explained(torn.lost_store)),
+            ..Explanation::of(fault)
+        }
+    }
+
+    /// Of a store to two lines, one of which is lost.
+    fn of_one_store(&self, store: StoreId) -> Explanation {
+        let store = self.explained(store);
+        Explanation { durable: Some(store.clone()), lost: Some(store), ..Explanation::of(Fault::Torn) }
     }
 
     /// The sites whose stores an image of the present instant lacks.
@@ -96,14 +126,18 @@ impl Exploration {
             let ends = lost.map(|(_, versions)| (versions[0], versions[versions.len() - 1]));
             let ends = ends.reduce(|(first, last), (earlier, later)| (first.min(earlier), last.max(later)));
             if let Some((first, last)) = ends {
-                with[number] = doubtful.content_with(last);
-                before[number] = doubtful.content_with(first) - 1;
+                let content = &doubtful.contents[choice[number] as usize];
+                with[number] = doubtful.content_with(last.max(content.versions.saturating_sub(1)));
+                // What is torn lacks the store as it is.
+                if content.is_whole() {
+                    before[number] = doubtful.content_before(first);
+                }
             }
         }
         (with, before)
     }
 
-    fn change_of(&self, line: LineId, version: u32) -> usize {
+    pub(super) fn change_of(&self, line: LineId, version: u32) -> usize {
         self.replayed.lines[line as usize].versions[version as usize].change
     }
 
@@ -145,21 +179,34 @@ impl Exploration {
     /// Nothing that is visible is lost: the cut fell between the last visible store and the next one.
     fn between_stores(&self, choice: &Choice) -> Explanation {
         let chosen = self.doubtful().iter().zip(choice).filter_map(|(doubtful, &content)| {
-            Some((doubtful.line, doubtful.contents[content as usize].0.checked_sub(1)?))
+            Some((doubtful.line, doubtful.contents[content as usize].versions.checked_sub(1)?))
         });
         let last = self.newest(self.promised().chain(chosen));
-        let next = self.changes_ahead().find_map(|change| match change {
-            Change::Visible(line) => Some((line, self.versions(line).1)),
-            _ => None,
-        });
+        let last = last.map(|(line, version)| self.last_store(line, version));
+        let overtaken = last.and_then(|last| self.overtaken_by(last));
+        let next = overtaken.or_else(|| self.visible_ahead().next());
         Explanation {
-            fault: Fault::BetweenStores,
-            durable: last.map(|(line, version)| self.explained(self.last_store(line, version))),
-            lost: next.map(|(line, version)| self.explained(self.last_store(line, version))),
-            flush: None,
-            fence: None,
-            idle_flush: None,
+            durable: last.map(|store| self.explained(store)),
+            lost: next.map(|store| self.explained(store)),
+            ..Explanation::of(if overtaken.is_some() { Fault::MissingFence } else { Fault::BetweenStores })
         }
+    }
+
+    /// A non-temporal store that is not visible yet, though this later one of its thread is.
+    fn overtaken_by(&self, later: StoreId) -> Option<StoreId> {
+        let later = &self.recorded.stores[later as usize];
+        self.visible_ahead().find(|&store| {
+            let store = &self.recorded.stores[store as usize];
+            store.is_non_temporal && store.thread == later.thread && store.place < later.place
+        })
+    }
+
+    /// The next store to each line that becomes visible from now on, in the order in which they do.
+    fn visible_ahead(&self) -> impl Iterator<Item = StoreId> {
+        self.changes_ahead().filter_map(|change| match change {
+            Change::Visible(line) => Some(self.last_store(line, self.versions(line).1)),
+            _ => None,
+        })
     }
 
     pub(super) fn explained(&self, store: StoreId) -> ExplainedStore {

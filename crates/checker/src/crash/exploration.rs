@@ -13,7 +13,8 @@ use fencepost_kernel::time::Time;
 
 use super::choices::{Choice, Doubt};
 use super::content_hash::{ContentHash, LINE, LineBytes};
-use super::recorded_stores::{RecordedStores, lines_of};
+use super::line_states::Content;
+use super::recorded_stores::{RecordedStores, StoreId, lines_of};
 use super::replay::{Change, LineId, Replayed};
 use super::sites::SiteId;
 
@@ -25,8 +26,8 @@ pub type Patch = (u64, LineBytes);
 pub struct DoubtfulLine {
     /// Which.
     pub line: LineId,
-    /// Its contents, each with how many of the line's versions it has; the first is what was promised.
-    pub contents: Vec<(u32, LineBytes)>,
+    /// Its contents; the first is what was promised, the last what is visible.
+    pub contents: Vec<Content>,
     /// The sites of the versions that are not promised, each with these in their order; found when they are asked for.
     by_site: OnceCell<Vec<(SiteId, Vec<u32>)>>,
 }
@@ -35,14 +36,27 @@ impl DoubtfulLine {
     /// The first version that a line with this content lacks, and that makes another content of it; none of the newest
     /// content.
     pub(super) fn first_lost(&self, content: usize) -> Option<u32> {
-        self.contents.get(content + 1).map(|(versions, _)| versions - 1)
+        match &self.contents[content].torn {
+            Some(torn) => torn.lost.first().copied(),
+            None => self.wholes(content + 1).next().map(|next| self.contents[next].versions - 1),
+        }
     }
 
-    /// The oldest content that has this version, which is not promised.
+    /// The oldest content that has all versions up to this one, which is not promised.
     pub(super) fn content_with(&self, version: u32) -> u32 {
-        let older =
-            (0..self.contents.len()).take_while(|&content| self.first_lost(content).is_some_and(|v| v <= version));
-        older.count() as u32
+        let is_older = |&content: &usize| self.first_lost(content).is_some_and(|lost| lost <= version);
+        self.wholes(0).find(|content| !is_older(content)).unwrap_or(self.contents.len() - 1) as u32
+    }
+
+    /// The newest content that has all that comes before this version, and not that one.
+    pub(super) fn content_before(&self, version: u32) -> u32 {
+        let with = self.content_with(version) as usize;
+        (0..with).rfind(|&content| self.contents[content].is_whole()).unwrap_or_default() as u32
+    }
+
+    /// The contents from this one on that are a number of versions.
+    pub fn wholes(&self, from: usize) -> impl Iterator<Item = usize> {
+        (from..self.contents.len()).filter(|&content| self.contents[content].is_whole())
     }
 }
 
@@ -75,6 +89,8 @@ pub struct Exploration {
     pub recorded: Arc<RecordedStores>,
     /// When it took effect.
     pub replayed: Arc<Replayed>,
+    /// Bytes that are durable together or not at all.
+    pub(super) atomicity: usize,
     next_change: usize,
     now: Time,
     /// By line: how many of its versions are promised, and how many are visible.
@@ -95,12 +111,14 @@ pub struct Exploration {
 }
 
 impl Exploration {
-    /// At the start, before the first instant.
-    pub fn new(recorded: Arc<RecordedStores>, replayed: Arc<Replayed>) -> Exploration {
+    /// At the start, before the first instant; `atomicity` is how many aligned bytes are durable together or not at
+    /// all.
+    pub fn new(recorded: Arc<RecordedStores>, replayed: Arc<Replayed>, atomicity: usize) -> Exploration {
         let lines = replayed.lines.len();
         Exploration {
             recorded,
             replayed,
+            atomicity,
             next_change: 0,
             now: Time::ZERO,
             durable: vec![0; lines],
@@ -135,6 +153,28 @@ impl Exploration {
         let newest = ahead.doubtful.iter().map(|doubtful| (doubtful.contents.len() - 1) as u32).collect();
         let mut left = ahead.take_changes();
         left.extend(ahead.patches(&newest));
+        left
+    }
+
+    /// Where in the file the last line begins that the program itself stored to, and one byte more.
+    pub fn stored_until(&self) -> u64 {
+        let is_own = |&store: &StoreId| !self.recorded.stores[store as usize].is_of_call;
+        let lines = self.replayed.lines.iter();
+        let own = lines.filter(|line| line.versions.iter().flat_map(|version| &version.stores).any(is_own));
+        own.map(|line| line.file_line * LINE as u64 + 1).max().unwrap_or(0)
+    }
+
+    /// What is promised right before the last promise, and nothing newer; to be asked for at the start.
+    pub fn before_last_promise(&self) -> Vec<Patch> {
+        let mut ahead = self.clone();
+        let (mut left, mut latest) = (Vec::new(), Vec::new());
+        while ahead.advance() {
+            let changes = ahead.take_changes();
+            latest.extend(changes);
+            if ahead.next_change < ahead.replayed.changes.len() {
+                left.append(&mut latest);
+            }
+        }
         left
     }
 
@@ -235,7 +275,7 @@ impl Exploration {
         chosen
             .map(|(doubtful, &content)| {
                 let line = &self.replayed.lines[doubtful.line as usize];
-                (line.file_line, doubtful.contents[content as usize].1)
+                (line.file_line, doubtful.contents[content as usize].bytes)
             })
             .collect()
     }
@@ -338,7 +378,7 @@ impl Exploration {
     }
 
     /// Lays version number `version` of a line over `bytes`; what came otherwise since lies over it.
-    fn store_version(&self, line: LineId, version: u32, bytes: &mut LineBytes) {
+    pub(super) fn store_version(&self, line: LineId, version: u32, bytes: &mut LineBytes) {
         let history = &self.replayed.lines[line as usize];
         let made = &history.versions[version as usize];
         for &store in &made.stores {
@@ -346,6 +386,13 @@ impl Exploration {
                 bytes[place..place + stored.len()].copy_from_slice(stored);
             }
         }
+        self.lay_foreign_over(line, version, bytes);
+    }
+
+    /// What came otherwise since a version of a line was made lies over it.
+    pub(super) fn lay_foreign_over(&self, line: LineId, version: u32, bytes: &mut LineBytes) {
+        let history = &self.replayed.lines[line as usize];
+        let made = &history.versions[version as usize];
         for &(change, number) in self.foreign.get(&history.file_line).into_iter().flatten() {
             if change > made.change {
                 self.lay_foreign(number, history.virtual_line, bytes);
@@ -360,20 +407,28 @@ impl Exploration {
         let mut order = Vec::new();
         for &line in &self.in_doubt {
             let (durable, visible) = self.versions(line);
-            let mut bytes = self.base_of(line);
-            let mut contents = vec![(durable, bytes)];
-            for version in durable..visible {
-                self.store_version(line, version, &mut bytes);
-                let is_new = contents.last().is_some_and(|(_, content)| *content != bytes);
-                if is_new {
-                    let change = self.replayed.lines[line as usize].versions[version as usize].change;
-                    order.push((change, self.doubtful.len() as u32, contents.len() as u32));
-                    contents.push((version + 1, bytes));
+            let mut contents = vec![Content::whole(durable, self.base_of(line))];
+            let mut newest = 0;
+            for group in self.groups(line, durable..visible) {
+                let states = self.states(line, group, &contents[newest].bytes);
+                self.doubt.is_cut |= !states.is_all;
+                for content in states.contents {
+                    let is_new = content.bytes != contents[newest].bytes || !content.is_whole();
+                    if is_new {
+                        if content.is_whole() {
+                            let change = self.change_of(line, content.versions - 1);
+                            order.push((change, self.doubtful.len() as u32, contents.len() as u32));
+                            newest = contents.len();
+                        }
+                        contents.push(content);
+                    }
                 }
             }
             if contents.len() > 1 {
-                self.doubt.contents.push(contents.len() as u32);
-                self.doubtful.push(DoubtfulLine { line, contents, by_site: OnceCell::new() });
+                let doubtful = DoubtfulLine { line, contents, by_site: OnceCell::new() };
+                self.doubt.contents.push(doubtful.contents.len() as u32);
+                self.doubt.wholes.push(doubtful.wholes(0).map(|content| content as u32).collect());
+                self.doubtful.push(doubtful);
             }
         }
         order.sort_unstable();

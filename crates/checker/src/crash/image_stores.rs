@@ -15,7 +15,7 @@ pub struct StoreRun {
     pub stores: u64,
 }
 
-/// What became of a line in doubt. All stores that made it are in `promised`, `durable` or `lost`, in this order.
+/// What became of a line in doubt. All stores that made it are in `promised`, `durable`, `torn` or `lost`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineStores {
     /// Where in the file the line begins.
@@ -24,6 +24,8 @@ pub struct LineStores {
     pub promised: Option<ExplainedStore>,
     /// Those that were not promised and are in the image.
     pub durable: Vec<StoreRun>,
+    /// Those of which some pieces may be in the image, and some are not.
+    pub torn: Vec<StoreRun>,
     /// Those that were visible and are not.
     pub lost: Vec<StoreRun>,
 }
@@ -36,18 +38,22 @@ impl Exploration {
             .map(|(doubtful, &content)| {
                 let line = doubtful.line;
                 let (promised, visible) = self.versions(line);
-                let included = doubtful.contents[content as usize].0;
+                let content = &doubtful.contents[content as usize];
+                let included = content.versions;
+                let torn = content.torn.as_ref().map_or(&[][..], |torn| &torn.lost);
+                let is_torn = |version: &u32| torn.contains(version);
                 LineStores {
                     offset: self.offset_of(line),
                     promised: promised.checked_sub(1).map(|version| self.explained(self.last_store(line, version))),
-                    durable: self.runs(line, promised..included),
+                    durable: self.runs(line, (promised..included).filter(|version| !is_torn(version))),
+                    torn: self.runs(line, torn.iter().copied()),
                     lost: self.runs(line, included..visible),
                 }
             })
             .collect()
     }
 
-    fn runs(&self, line: LineId, versions: std::ops::Range<u32>) -> Vec<StoreRun> {
+    fn runs(&self, line: LineId, versions: impl Iterator<Item = u32>) -> Vec<StoreRun> {
         let mut runs: Vec<StoreRun> = Vec::new();
         let made = versions.flat_map(|version| self.stores_of(line, version));
         for store in made.map(|&store| self.explained(store)) {

@@ -1,8 +1,8 @@
 //! Where in its file each page of the pool lies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_record::{Mapping, MappingKind, PmSelector, Record};
+use fencepost_record::{Mapping, MappingKind, PmSelector, Protection, Record};
 
 use super::CrashError;
 use super::content_hash::LINE;
@@ -59,7 +59,7 @@ impl PoolFile {
                 file.mapped_bytes = file.mapped_bytes.max((of_file + 1) * PAGE);
             }
         }
-        pool.map_or_else(|| refuse(format!("--pm {selector}: the program mapped no such file")), Ok)
+        pool.map_or_else(|| refuse(format!("--pm {selector}: {}", nothing_mapped(map.mappings()))), Ok)
     }
 
     /// A file of these pages, by page of the address space.
@@ -74,8 +74,26 @@ impl PoolFile {
         Some(page * LINES_PER_PAGE + line % LINES_PER_PAGE)
     }
 
+    /// What of the file is mapped: offsets of its pages, each once.
+    pub fn mapped_pages(&self) -> BTreeSet<u64> {
+        self.pages.values().map(|page| page * PAGE).collect()
+    }
+
     /// The pages of the address space that belong to it.
     pub fn pages(&self) -> impl Iterator<Item = u64> {
         self.pages.keys().copied()
     }
+}
+
+/// Why there is no pool: what the program mapped for writing instead.
+fn nothing_mapped(mappings: &[Mapping]) -> String {
+    let is_written =
+        |mapping: &&Mapping| mapping.kind == MappingKind::File && mapping.protection.0 & Protection::WRITE != 0;
+    let files: BTreeSet<String> = mappings.iter().filter(is_written).map(|mapping| mapping.name.to_string()).collect();
+    let files: Vec<String> = files.into_iter().collect();
+    let mapped = if files.is_empty() { "no file for writing".into() } else { files.join(", ") };
+    format!(
+        "the program mapped no such file; it mapped {mapped} (a file that is written by calls, not mapped, cannot be \
+         explored)"
+    )
 }

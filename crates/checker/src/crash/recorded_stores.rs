@@ -79,6 +79,11 @@ pub enum Act {
         /// Which instruction.
         operation: Operation,
     },
+    /// A flush of the line of this address to a point that the machine does not keep through a power cut.
+    FlushElsewhere {
+        /// The virtual address.
+        address: u64,
+    },
     /// A call that returned when all stores to these addresses were durable: `msync`, `fsync`, `fdatasync`.
     Sync {
         /// The virtual address of the first byte.
@@ -325,8 +330,14 @@ impl Walk<'_> {
             let address = || frame.slots[slot];
             match operation {
                 Operation::Flush(flush) => {
-                    if self.point_of_coherence.persists(flush) && self.persistent.contains(address()) {
-                        self.act(thread, Act::Flush { address: address(), operation }, instruction);
+                    let address = address();
+                    if self.persistent.contains(address) {
+                        let act = if self.point_of_coherence.persists(flush) {
+                            Act::Flush { address, operation }
+                        } else {
+                            Act::FlushElsewhere { address }
+                        };
+                        self.act(thread, act, instruction);
                     }
                 }
                 // What only orders makes nothing durable.

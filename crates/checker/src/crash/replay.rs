@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use fencepost_kernel::line::LineAddress;
 use fencepost_kernel::time::Time;
 use fencepost_sim::address_space::Placement;
-use fencepost_sim::config::Machine;
+use fencepost_sim::config::{Machine, Persistence};
 use fencepost_sim::core::config::WHOLE_VECTORS;
 use fencepost_sim::core::store_log::{LoggedStore, Performed};
 use fencepost_sim::error::SimulationError;
@@ -147,7 +147,7 @@ pub fn replay(
     simulation.log_persists();
     let outcome = simulation.run_to_end(progress)?;
     let host = simulation.system().hosts().next().expect("a record is one host's");
-    let mut matching = Matching::new(host, recorded, file);
+    let mut matching = Matching::new(host, recorded, file, setting.machine.platform.persistence);
     let log = host.stores().expect("it is kept").entries();
     for entry in log {
         matching.take_in(entry)?;
@@ -169,6 +169,7 @@ struct Matching<'a> {
     host: &'a Host,
     recorded: &'a RecordedStores,
     file: &'a PoolFile,
+    persistence: Option<Persistence>,
     /// By frame number of physical memory, the page of the address space.
     pages: HashMap<u64, u64>,
     /// By thread, line of the address space and kind: stores that have not been performed yet.
@@ -202,7 +203,12 @@ enum Sent {
 }
 
 impl<'a> Matching<'a> {
-    fn new(host: &'a Host, recorded: &'a RecordedStores, file: &'a PoolFile) -> Matching<'a> {
+    fn new(
+        host: &'a Host,
+        recorded: &'a RecordedStores,
+        file: &'a PoolFile,
+        persistence: Option<Persistence>,
+    ) -> Matching<'a> {
         let page = |page: u64| Some((host.line_of(page << 12)?.0 >> 6, page));
         let mut to_come: HashMap<_, VecDeque<_>> = HashMap::new();
         for (number, store) in recorded.stores.iter().enumerate().filter(|(_, store)| !store.is_of_call) {
@@ -223,6 +229,7 @@ impl<'a> Matching<'a> {
             host,
             recorded,
             file,
+            persistence,
             pages: file.pages().filter_map(page).collect(),
             to_come,
             flushes_to_come,
@@ -347,15 +354,7 @@ impl<'a> Matching<'a> {
             let time = self.time_of(foreign.thread, foreign.acts_before);
             changes.push((time, Change::Foreign(number as u32)));
         }
-        let log = self.host.caches().persist_log().expect("it is kept");
-        for logged in log.acknowledged() {
-            if let Some(&line) = self.numbers.get(&logged.line) {
-                let is_durable = |made: &MadeVersion| made.version <= logged.version.0 && !self.is_of_call(made);
-                let durable = self.lines[line as usize].versions.iter().rposition(is_durable);
-                changes.push((logged.time, Change::Durable(line, durable.map_or(0, |last| last as u32 + 1))));
-            }
-        }
-        changes.extend(self.kept_for_calls(&histories));
+        changes.extend(self.promises(&histories));
         self.judge_flushes(&histories);
         // What is visible at the instant of a promise is visible before it.
         let rank = |change: &Change| match change {
@@ -364,7 +363,7 @@ impl<'a> Matching<'a> {
             Change::Durable(..) => 2,
         };
         changes.sort_by_key(|(time, change)| (*time, rank(change)));
-        let changes = self.with_syncs(changes);
+        let changes = if self.persistence == Some(Persistence::None) { changes } else { self.with_syncs(changes) };
         let mut made = vec![0; self.lines.len()];
         for (place, (_, change)) in changes.iter().enumerate() {
             if let Change::Visible(line) = change {
@@ -374,6 +373,33 @@ impl<'a> Matching<'a> {
         }
         let flushes = self.flushes.into_iter().map(|(_, flush)| flush).collect();
         Replayed { file: self.file.clone(), lines: self.lines, changes, flushes, ..Replayed::default() }
+    }
+
+    /// What is durable, and from when on.
+    fn promises(&self, histories: &[History]) -> Vec<(Time, Change)> {
+        match self.persistence {
+            Some(Persistence::None) => Vec::new(),
+            Some(Persistence::Caches) => durable_when_visible(histories),
+            Some(Persistence::Controller | Persistence::PersistBuffer) | None => {
+                let mut promises = self.acknowledged();
+                promises.extend(self.kept_for_calls(histories));
+                promises
+            }
+        }
+    }
+
+    /// What the persist point acknowledged.
+    fn acknowledged(&self) -> Vec<(Time, Change)> {
+        let log = self.host.caches().persist_log().expect("it is kept");
+        let mut acknowledged = Vec::new();
+        for logged in log.acknowledged() {
+            if let Some(&line) = self.numbers.get(&logged.line) {
+                let is_durable = |made: &MadeVersion| made.version <= logged.version.0 && !self.is_of_call(made);
+                let durable = self.lines[line as usize].versions.iter().rposition(is_durable);
+                acknowledged.push((logged.time, Change::Durable(line, durable.map_or(0, |last| last as u32 + 1))));
+            }
+        }
+        acknowledged
     }
 
     /// Whether a call made this version.
@@ -495,6 +521,15 @@ impl<'a> Matching<'a> {
         let before = stores.take(1).next().unwrap_or(Time::ZERO);
         self.call_times.get(&(thread, acts_before)).map_or(before, |time| before.max(*time))
     }
+}
+
+/// Of caches that persist. Non-temporal stores are visible when they have left the core's combining buffer.
+fn durable_when_visible(histories: &[History]) -> Vec<(Time, Change)> {
+    let of_line = |(line, history): (usize, &History)| {
+        let durable = move |(number, time): (usize, Time)| (time, Change::Durable(line as LineId, number as u32 + 1));
+        history.iter().map(|(time, _)| *time).enumerate().map(durable).collect::<Vec<_>>()
+    };
+    histories.iter().enumerate().flat_map(of_line).collect()
 }
 
 /// Instructions that no run of the program needs: every flush that they made was of a clean line, which no eviction had

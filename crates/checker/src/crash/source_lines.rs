@@ -63,7 +63,8 @@ impl SourceLines {
     /// Where the instruction at `address` comes from.
     pub fn place(&mut self, address: u64) -> SourcePlace {
         let is_in = |module: &&LoadedModule| (module.range.start..module.range.end).contains(&address);
-        let Some(module) = self.modules.iter().find(is_in) else {
+        // An executed program lies where the one before it lay, and is the one that works in the pool.
+        let Some(module) = self.modules.iter().rfind(is_in) else {
             return SourcePlace { address, ..SourcePlace::default() };
         };
         let path = module.path.clone();

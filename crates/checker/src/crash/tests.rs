@@ -80,7 +80,7 @@ impl Script {
     }
 
     fn explore(self) -> Exploration {
-        Exploration::new(Arc::new(self.recorded), Arc::new(self.replayed))
+        Exploration::new(Arc::new(self.recorded), Arc::new(self.replayed), 8)
     }
 
     /// The first bytes of all lines in each image, by instant.

@@ -13,6 +13,7 @@ use super::layers::{Layers, SourceText};
 use super::linux::LinuxConfig;
 use super::persist::PersistConfig;
 use super::placement::PlacementConfig;
+use super::platform::PlatformConfig;
 use super::sections::{section, typed};
 use super::topology::{DramNode, HostId, Topology};
 use super::tree::{Node, Origin};
@@ -89,6 +90,9 @@ pub struct Machine {
     /// The source that feeds the platform when power fails, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_up: Option<HoldUpConfig>,
+    /// What the platform promises of a power cut.
+    #[serde(default, skip_serializing_if = "PlatformConfig::is_default")]
+    pub platform: PlatformConfig,
     /// Hosts, switches and PM devices, and what connects them.
     pub fabric: FabricConfig,
     /// Where the memory of programs lies. A `--place` for the same part replaces a rule.
@@ -257,6 +261,7 @@ impl Machine {
         let swap_device = section::<SwapDeviceConfig>(tree, "swap_device", faults);
         let linux = section::<LinuxConfig>(tree, "linux", faults);
         let hold_up = section(tree, "hold_up", faults);
+        let platform = section(tree, "platform", faults);
         // A wrong number at one switch or link does not keep the graph from being checked.
         let is_readable = !faults.concern("fabric.interleave");
         let fabric = tree.entry("fabric").filter(|_| is_readable);
@@ -301,6 +306,7 @@ impl Machine {
             swap_device,
             linux,
             hold_up,
+            platform: platform.unwrap_or_default(),
             fabric: fabric?,
             placement: placement.unwrap_or_default(),
             persist: persist.unwrap_or_default(),

@@ -1,0 +1,34 @@
+"""How long the pool's file is: a record has only mapped pages."""
+
+from pathlib import Path
+from typing import Any
+
+from fencepost._core import InputError
+
+
+def of(known: dict[str, Any], asked: int | None) -> int:
+    """The size that images have: that of `--pool-size`, or of the file as it is now.
+
+    It may be mapped in parts, past its end, or have grown while the program ran.
+    """
+    path, stored = Path(known["path"]), int(known["stored_until"])
+    if asked is not None:
+        if asked < stored:
+            raise InputError(
+                f"--pool-size {asked}: too small, the program stored to {path} beyond that, in the "
+                f"line at {stored - 1:#x}"
+            )
+        return asked
+    mapped = int(known["mapped_bytes"])
+    if not path.is_file():
+        raise InputError(
+            f"{path}: it is gone, so its size in bytes is not known (at most {mapped} are mapped); "
+            "give it with --pool-size"
+        )
+    size = path.stat().st_size
+    if size < stored:
+        raise InputError(
+            f"{path}: it has {size} bytes now, and the program stored to the line at "
+            f"{stored - 1:#x}, so it was cut since; give its size with --pool-size"
+        )
+    return size
