@@ -162,8 +162,9 @@ def test_an_interruption_in_the_middle_of_an_instant_tells_what_failed(explore):
     assert again.returncode == 1 and not result["interrupted"]
     counts = result["counts"]
     assert counts["images"] == 300 and counts["unchecked"] == 0
-    # Of 100 runs the first was without a power cut, and the last, which interrupts, was ended.
-    assert counts["resumed"] >= 98
+    # Of 100 runs the first was without a power cut, the next two were on images that a check should
+    # refuse, and the last, which interrupts, was ended.
+    assert counts["resumed"] >= 96
 
 
 def test_what_shows_a_violation_leaves_its_image_as_it_is(explore, tmp_path):
