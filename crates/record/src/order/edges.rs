@@ -14,7 +14,7 @@ use super::found::{Found, Held};
 use super::history::Place;
 use super::log::{Kind, Logged};
 use super::updates::{compares, exchanges, uses_result};
-use super::words::{WORD_BYTES, Words, word_of};
+use super::words::{Undecided, WORD_BYTES, Words, word_of};
 use crate::code::Program;
 use crate::event::{Clock, Event, SpinReleaseKind, ThreadId};
 use crate::reader::Record;
@@ -165,6 +165,7 @@ pub(super) struct Edges<'a> {
     handed_on: FxHashSet<(usize, u64)>,
     /// Where these stand in the process clock.
     places: FxHashMap<(usize, u64), Clock>,
+    undecided: Vec<Undecided>,
 }
 
 impl<'a> Edges<'a> {
@@ -188,6 +189,7 @@ impl<'a> Edges<'a> {
             behind_clock: 0,
             handed_on,
             places: FxHashMap::default(),
+            undecided: words.undecided.clone(),
         };
         for access in words.log.iter().filter(|access| edges.uncovered.contains(&key_of(access))) {
             edges.known.insert(word_of(access.address));
@@ -378,6 +380,10 @@ impl<'a> Edges<'a> {
         for &(thread, step) in &self.found.unnamed {
             drop_edge(&mut threads[thread], step);
         }
+        for &Undecided { thread, step, count } in &self.undecided {
+            let step = self.found.run_at(thread, step).map_or(step, |run| run.to);
+            threads[thread].changes.push((step, Change::Insert(Event::DroppedEdges { count })));
+        }
         self.note_loads(&locks, &words, &alone, &under_locks, &mut wanted, &mut threads);
         for (word, at) in wanted {
             let store = &self.stores[&word][at];
@@ -482,6 +488,10 @@ impl<'a> Edges<'a> {
         for (word, tenures) in self.found.queue_locks.iter().filter(|(word, _)| !locks.contains_key(word)) {
             let lock = word * WORD_BYTES;
             for (tenure, (step, given)) in tenures.iter().filter_map(|tenure| Some((tenure, tenure.given?))) {
+                let is_known = |step| self.places.contains_key(&(tenure.thread, step));
+                if !self.undecided.is_empty() && !(is_known(tenure.step) && is_known(step)) {
+                    continue;
+                }
                 let uses = [
                     (tenure.step, lock, SpinReleaseKind::TakesLock),
                     (step, given * WORD_BYTES, SpinReleaseKind::GivesLock),

@@ -140,6 +140,12 @@ impl Log {
         self.update(&self.all[at]).map(|(old, _)| old)
     }
 
+    /// As if other reads had come in between.
+    #[cfg(test)]
+    pub(super) fn forget_known(&mut self) {
+        self.threads.iter_mut().for_each(|state| state.known.fill(((0, 0), 0, 0, 0)));
+    }
+
     /// Reads that are not in the log yet.
     pub(super) fn reads_to_come(&self) -> impl Iterator<Item = &Logged> {
         self.threads.iter().flat_map(|state| &state.reads).map(|(access, ..)| access)

@@ -4,6 +4,7 @@
 //! A round is quiet if it leaves shared memory as it found it, gives back the locks that it takes, and makes only calls
 //! that yield, sleep or look at a clock.
 
+mod private;
 mod wide;
 
 pub(super) use wide::WideReads;
@@ -177,16 +178,9 @@ impl<'a> Rounds<'a> {
             let address = slots[usize::from(access.slot)];
             let word = word_of(address);
             let is_private = match access.kind {
-                SlotKind::Load => {
-                    let state = self.words.state(word);
-                    let is_private = state.is_untouched() || state.is_own(thread);
-                    if is_private {
-                        self.threads[thread].read_private(word);
-                    }
-                    is_private
-                }
+                SlotKind::Load => self.reads_private(thread, word),
                 SlotKind::Store => self.words.store(thread, step, word),
-                _ => false,
+                _ => self.updates_privately(thread, step, (id, *access), word, slots),
             };
             if !is_private && !self.is_ordered {
                 self.touch_without_order(thread, *access, word);
@@ -202,22 +196,6 @@ impl<'a> Rounds<'a> {
         }
         if is_time && self.is_ordered {
             self.sum_up_what_is_forgotten(thread);
-        }
-    }
-
-    /// Nobody knows what it saw, nor on all machines whether it changes anything.
-    fn touch_without_order(&mut self, thread: usize, access: Access, word: u64) {
-        let number = self.words.share(thread, word, None);
-        let (is_alone, _) = self.words.meet(thread, number);
-        if is_alone {
-            return;
-        }
-        let (state, reads) = (&mut self.threads[thread], access.kind == SlotKind::Load);
-        state.digest(word << 20 ^ u64::from(!reads) << 60);
-        if reads {
-            state.history.look_at_others();
-        } else {
-            state.history.change(Act::Stores);
         }
     }
 

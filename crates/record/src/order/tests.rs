@@ -1,3 +1,4 @@
+mod private;
 mod wide;
 
 use std::sync::Arc;

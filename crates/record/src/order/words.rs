@@ -41,8 +41,13 @@ const ALONE_KEPT: usize = 64;
 const LOG_LENGTH: usize = 1 << 18;
 /// Words for which a log may be longer by an access.
 const WORDS_PER_ACCESS: usize = 8;
-/// Those that are longer after that, for stores that nobody saw.
+/// Those that are longer after that, for what is seen once more, or by nobody.
 const LOG_LENGTH_SEEN: usize = 1 << 22;
+/// No log is longer: where half of that is left after all, the oldest accesses go. An access takes 56 bytes here, and
+/// about twice as many where edges are found.
+const LOG_LENGTH_MAX: usize = 1 << 24;
+/// Of reads, so many are known.
+const SAID_MAX: usize = 1 << 20;
 
 /// Threads of which each has a bit of [`Shared::readers`].
 const READERS: usize = u64::BITS as usize;
@@ -60,6 +65,16 @@ pub(super) struct Words {
     moments: Moments,
     pub log: Log,
     log_length_max: usize,
+    /// Reads and updates that were forgotten before it was found what they have to come behind.
+    pub undecided: Vec<Undecided>,
+}
+
+/// So many accesses of a thread, up to a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Undecided {
+    pub thread: usize,
+    pub step: u64,
+    pub count: u64,
 }
 
 impl Words {
@@ -70,6 +85,7 @@ impl Words {
             moments: Moments { clocks: vec![Clock(0)], of_threads: vec![Vec::new(); threads] },
             log: Log::new(threads),
             log_length_max: LOG_LENGTH,
+            undecided: Vec::new(),
         }
     }
 
@@ -181,15 +197,46 @@ impl Words {
         store.earlier = word.last;
         word.last = self.log.store(store);
         if self.log.len() > self.log_length_max {
-            self.forget(ALONE_KEPT, LOG_LENGTH_SEEN);
-            // What is looked through are words, too.
-            self.log_length_max = LOG_LENGTH.max(2 * self.log.len()).max(self.shared.len() / WORDS_PER_ACCESS);
+            self.keep_short();
         }
+    }
+
+    #[cold]
+    fn keep_short(&mut self) {
+        self.forget(ALONE_KEPT, LOG_LENGTH_SEEN);
+        self.forget_oldest(LOG_LENGTH_MAX);
+        // What is looked through are words, too.
+        let length = LOG_LENGTH.max(2 * self.log.len()).max(self.shared.len() / WORDS_PER_ACCESS);
+        self.log_length_max = length.min(LOG_LENGTH_MAX);
+    }
+
+    /// Forgets the oldest accesses of a log of which more than half of the greatest length is left, but for the last
+    /// store to each word: a quarter is left then. What the others had to come behind, nobody finds any more.
+    fn forget_oldest(&mut self, length_max: usize) {
+        if self.log.len() <= length_max / 2 {
+            return;
+        }
+        let mut is_gone = vec![true; self.log.len() - length_max / 4];
+        for last in self.shared.iter().filter_map(|shared| shared.last.checked_sub(1)) {
+            if let Some(is_gone) = is_gone.get_mut(last as usize) {
+                *is_gone = false;
+            }
+        }
+        let mut of_threads: FxHashMap<usize, Undecided> = FxHashMap::default();
+        let gone = self.log.iter().zip(&is_gone).filter(|(access, is_gone)| **is_gone && access.kind != Kind::Store);
+        for (access, _) in gone {
+            let thread = access.thread as usize;
+            let of_thread = of_threads.entry(thread).or_insert(Undecided { thread, step: 0, count: 0 });
+            (of_thread.step, of_thread.count) = (of_thread.step.max(access.step), of_thread.count + 1);
+        }
+        self.undecided.extend(of_threads.into_values());
+        let new = self.log.forget(|at| is_gone.get(at).is_some_and(|gone| *gone));
+        self.shared.iter_mut().for_each(|shared| shared.last = new[shared.last as usize]);
     }
 
     /// Forgets what threads have done to words that only they touch, but for these last changes, or up to twice as
     /// many: what is left begins, like the whole, with an update of the value that the first one found. Of a log that
-    /// is longer than `length`, stores that nobody saw go, too.
+    /// is longer than `length`, stores that nobody saw go, too, and reads that say nothing new.
     #[cold]
     fn forget(&mut self, kept: usize, length: usize) {
         // A word that is logged is shared, or updated.
@@ -224,14 +271,19 @@ impl Words {
     }
 
     /// Of plain stores of one thread to a word, one behind the other, that no other thread read in between, the first
-    /// two and the last say all: what that word is, who stored to it, and what others saw.
+    /// two and the last say all: what that word is, who stored to it, and what others saw. What the thread itself reads
+    /// of them comes behind them anyway. Of reads at one place that see the same store and lead to the same block one
+    /// is enough.
     fn find_unseen(&self, numbers: &[u32], is_gone: &mut [bool]) {
         #[derive(Clone, Copy, Default)]
         struct Stores {
             thread: u32,
             count: u32,
             last: u32,
+            /// The last store or update, by its number from 1.
+            version: u32,
         }
+        let mut said: FxHashSet<(usize, u32, u32, Place, u32)> = FxHashSet::default();
         let mut of_words = vec![Stores::default(); self.shared.len()];
         let awaited: FxHashSet<usize> =
             self.log.reads_to_come().filter_map(|access| self.state(word_of(access.address)).shared()).collect();
@@ -241,6 +293,19 @@ impl Words {
                 continue;
             }
             let stores = &mut of_words[number];
+            if access.kind == Kind::Read {
+                let is_own = stores.count > 0 && stores.thread == access.thread;
+                is_gone[at] =
+                    is_own || !said.insert((number, stores.version, access.thread, access.place, access.outcome));
+                if !is_own {
+                    stores.count = 0;
+                }
+                if said.len() == SAID_MAX {
+                    said.clear();
+                }
+                continue;
+            }
+            stores.version = at as u32 + 1;
             if access.kind != Kind::Store {
                 stores.count = 0;
                 continue;
@@ -251,13 +316,14 @@ impl Words {
             if stores.count > 2 {
                 is_gone[stores.last as usize] = true;
             }
-            *stores = Stores { thread: access.thread, count: stores.count + 1, last: at as u32 };
+            *stores = Stores { thread: access.thread, count: stores.count + 1, last: at as u32, ..*stores };
         }
     }
 
     /// Nothing more comes: puts the log into the order of the one sequence.
     pub(super) fn finish(&mut self) {
         self.forget(0, LOG_LENGTH_SEEN);
+        self.forget_oldest(LOG_LENGTH_MAX);
         self.log.sort();
     }
 
@@ -283,6 +349,10 @@ impl Words {
         if begins_turn || self.moments.clocks.last().is_none_or(|last| clock > *last) {
             self.moments.of_threads[thread].push((step, self.moments.clocks.len() as u32));
             self.moments.clocks.push(clock);
+        }
+        // Reads alone may make it long.
+        if self.log.len() > LOG_LENGTH_MAX {
+            self.keep_short();
         }
     }
 
@@ -314,7 +384,7 @@ impl Words {
 
 #[cfg(test)]
 mod tests {
-    use super::{ALONE_KEPT, Kind, Words};
+    use super::{ALONE_KEPT, Kind, Undecided, Words};
     use crate::event::Clock;
 
     const WORD: u64 = 0x1000;
@@ -352,6 +422,11 @@ mod tests {
         fn read(&mut self, thread: usize, is_over: bool) {
             let step = self.turn(thread);
             assert!(self.words.is_news(thread, self.number));
+            self.look(thread, step, is_over);
+        }
+
+        /// Whether it is news to the thread or not.
+        fn look(&mut self, thread: usize, step: u64, is_over: bool) {
             let mut read = self.words.logged(thread, step, PLACE, Kind::Read);
             read.address = WORD * super::WORD_BYTES;
             let seen = self.words.word(self.number).version;
@@ -378,6 +453,40 @@ mod tests {
         let Turns { words, .. } = &turns;
         let seen = |step| words.seen(0, step, WORD, 0).step;
         assert_eq!((seen(13), seen(12), seen(8), seen(1)), (12, 8, 7, 0));
+    }
+
+    #[test]
+    fn what_a_thread_reads_of_its_own_stores_goes_and_others_reads_stay_once() {
+        let mut turns = Turns::new();
+        (0..3).for_each(|_| turns.store(0));
+        for thread in [0, 0, 1, 1] {
+            let step = turns.turn(thread);
+            turns.look(thread, step, true);
+            // Another read lets the next one be logged.
+            turns.words.log.forget_known();
+        }
+        turns.store(0);
+        assert_eq!(turns.left(), [0, 1, 3, 6, 8], "the second's first read, but no other");
+    }
+
+    #[test]
+    fn of_a_log_that_is_too_long_the_oldest_goes_but_for_the_last_store_to_each_word() {
+        let mut turns = Turns::new();
+        turns.store(0);
+        turns.read(1, true);
+        let other = turns.words.share(0, WORD + 1, None);
+        for _ in 0..6 {
+            let step = turns.turn(1);
+            let mut store = turns.words.logged(1, step, PLACE, Kind::Store);
+            store.address = (WORD + 1) * super::WORD_BYTES;
+            turns.words.change(other, store);
+        }
+        turns.words.forget_oldest(100);
+        assert_eq!((turns.words.log.len(), turns.words.undecided.len()), (9, 0), "it is short enough");
+        turns.words.forget_oldest(8);
+        assert_eq!(turns.words.log.iter().map(|access| access.step).collect::<Vec<_>>(), [1, 7, 8]);
+        assert_eq!(turns.words.undecided, [Undecided { thread: 1, step: 2, count: 1 }]);
+        assert_eq!((turns.words.seen(1, 9, WORD, 0).step, turns.words.seen(1, 9, WORD + 1, 0).step), (1, 8));
     }
 
     #[test]
