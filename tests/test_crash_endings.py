@@ -166,7 +166,7 @@ def test_an_end_while_flushes_are_weighed_costs_nothing_that_was_found(
         return work()
 
     monkeypatch.setattr(interruptions, "ignore", lambda: None)
-    monkeypatch.setattr(session, "_interruptible", interrupted)
+    monkeypatch.setattr(session, "interruptible", interrupted)
     monkeypatch.chdir(tmp_path)
     own = ["crash", "pcs-table1", "--pm", "file:pool", "--check", f"{program} {{image}} 0 check"]
     assert main([*own, "--images", "8", "--out", "found", "--", str(program), "pool", "0"]) == 130

@@ -1,4 +1,5 @@
-"""Files that a program maps in parts, past their end or while they grow."""
+"""Files that a program maps in parts, past their end or while they grow, and programs that another
+one executes."""
 
 import json
 import subprocess
@@ -10,21 +11,23 @@ import pytest
 
 from installed import Fencepost
 
-PROGRAM = Path(__file__).parent / "crash_programs" / "mapped.c"
+PROGRAMS = Path(__file__).parent / "crash_programs"
+PROGRAM = PROGRAMS / "mapped.c"
 
 Explore = Callable[..., tuple[subprocess.CompletedProcess[str], dict[str, Any]]]
 
 
 @pytest.fixture(params=["-O0", "-O2"])
 def explore(fencepost: Fencepost, tmp_path: Path, request) -> Explore:
-    """Explores what maps a pool in one of these ways."""
-    build = ["gcc", request.param, "-g", "-w", "-o", "mapped", str(PROGRAM)]
-    subprocess.run(build, cwd=tmp_path, check=True)
+    """Explores a program, or what it executes."""
+    for name in ("mapped", "decoy"):
+        build = ["gcc", request.param, "-g", "-w", "-no-pie", "-o", name]
+        subprocess.run([*build, PROGRAMS / f"{name}.c"], cwd=tmp_path, check=True)
 
-    def run(how: str):
+    def run(how: str, *before: str):
         check = f"./mapped {{image}} {how} check"
         own = ["--pm", "file:./pool", "--check", check, "--out", "found"]
-        done = fencepost("crash", "pcs-table1", *own, "--", "./mapped", "pool", how)
+        done = fencepost("crash", "pcs-table1", *own, "--", *before, "./mapped", "pool", how)
         result = tmp_path / "found" / "crash.json"
         return done, json.loads(result.read_text()) if result.exists() else {}
 
@@ -51,8 +54,9 @@ def test_correct_programs_are_not_accused_however_they_map_their_pool(explore, t
 
 
 @pytest.mark.parametrize("how", ["past_end.mistake", "grown.mistake", "past_end.async"])
-def test_a_missing_flush_is_found_in_them(explore, how):
-    done, result = explore(how)
+@pytest.mark.parametrize("before", [(), ("./decoy",)])
+def test_a_missing_flush_is_found_in_them_and_in_what_a_program_executes(explore, how, before):
+    done, result = explore(how, *before)
     assert done.returncode == 1, done.stdout + done.stderr
     [violation] = result["violations"]
     assert violation["fault"] == "missing_flush"

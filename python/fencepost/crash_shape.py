@@ -153,6 +153,14 @@ CRASH = members(
         "violations": list_of(VIOLATION),
         "ignored": list_of(VIOLATION),
         "unexplained": list_of(UNEXPLAINED),
+        "recoveries": members(
+            {
+                "recorded": COUNT,
+                "images": COUNT,
+                "obstacle": or_null(TEXT),
+                "violations": list_of(VIOLATION),
+            }
+        ),
         "redundant_flushes": members(
             {
                 "flushes": list_of(REDUNDANT_FLUSH),

@@ -122,7 +122,7 @@ impl CrashStates {
         let run = || -> Result<(Exploration, Sources), CrashError> {
             let file = PoolFile::of_record(self.program.record(), &self.selector)?;
             let point_of_coherence = self.machine.core.point_of_coherence;
-            let recorded = RecordedStores::read(&self.program, &self.persistent, point_of_coherence)?;
+            let recorded = RecordedStores::read(&self.program, &self.persistent, &file, point_of_coherence)?;
             let replayed = replay(&self.program, &self.setting(), &recorded, &file, &self.progress)?;
             let mut lines = SourceLines::of_record(self.program.record())?;
             let origins = Origins::of(&recorded.sites, &mut lines);

@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -95,6 +95,19 @@ def crash_command(
             "repeatable.",
         ),
     ] = None,
+    recoveries: Annotated[
+        int,
+        typer.Option(
+            min=0, max=COUNT_MAX, metavar="N", help="Most repairs by the check that are cut again."
+        ),
+    ] = 16,
+    check_repairs: Annotated[
+        Literal["yes", "no"],
+        typer.Option(
+            "--check-repairs",
+            help="Whether what the check writes to an image has to survive a power cut.",
+        ),
+    ] = "yes",
     pool_size: Annotated[
         int | None,
         typer.Option(
@@ -161,6 +174,7 @@ def crash_command(
             tuple(options["set"]),
             reads,
             known,
+            recoveries if check_repairs == "yes" else 0,
             is_begun_anew,
         )
         result = _explore(request, quiet)
@@ -175,7 +189,8 @@ def crash_command(
             print(line)
     if result["interrupted"]:
         raise typer.Exit(INTERRUPTED)
-    if result["counts"]["failing"] > result["counts"]["ignored"]:
+    counts, of_recovery = result["counts"], result["recoveries"]["violations"]
+    if counts["failing"] > counts["ignored"] or of_recovery:
         raise typer.Exit(CHECK_FAILED)
     if result["error"]:
         raise typer.Exit(FAULT)

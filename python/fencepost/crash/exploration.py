@@ -68,11 +68,14 @@ class Explorer:
     jobs: int
     reads: ReadsChoice
     watch: Callable[[Counts], None]
+    # Told of what the check accepts at each instant.
+    accepted: Callable[[list[Choice]], None] = lambda _: None
     counts: Counts = field(default_factory=Counts)
     _running: Running = field(default_factory=Running)
     _blame: Blame = field(init=False)
     # Failing images of the present instant that nothing was made of yet.
     _failing: list[Image] = field(default_factory=list)
+    _accepted: list[Image] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._blame = Blame(self.states, self.violations, self._verdict_of, self._save)
@@ -131,6 +134,10 @@ class Explorer:
         while self._failing:
             self._blame.image(self._failing[0][1])
             self._failing.pop(0)
+        self._accepted.sort(key=lambda image: places[image[0]])
+        choices = [choice for _, choice in self._accepted]
+        self._accepted.clear()
+        self.accepted(choices)
 
     def _end_checks(self, pool: ThreadPoolExecutor) -> bool:
         """Ends the checks that run, and waits for their threads, which takes a moment only. Whether
@@ -147,7 +154,9 @@ class Explorer:
     def _count(self, image: Image, verdict: Verdict) -> None:
         self.counts.images += 1
         self.counts.unchecked -= 1
-        if not verdict.is_ok:
+        if verdict.is_ok:
+            self._accepted.append(image)
+        else:
             self.counts.failing += 1
             self._failing.append(image)
 

@@ -72,6 +72,8 @@ def forget(folder: Path) -> None:
     shutil.rmtree(folder / journal.OUTPUTS, ignore_errors=True)
     for image in folder.glob("*.image"):
         image.unlink()
+    for recovery in folder.glob("recovery-*"):
+        shutil.rmtree(recovery, ignore_errors=True)
     (folder / RESULT).unlink(missing_ok=True)
 
 

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fencepost import _core
+from fencepost.crash import recorded_check
 from fencepost.crash.accesses import Accesses
-from fencepost.crash.check import Check, end
-from fencepost.interruptions import held
+from fencepost.crash.check import Check
 from fencepost.recording import LAUNCHER
-
-# Recording makes a program slower; a check that takes longer than this is not reduced.
-SLOWDOWN_MAX = 30
 
 
 @dataclass
@@ -33,37 +30,21 @@ class RecordedReads:
         with tempfile.TemporaryDirectory(prefix="reads-", dir=self.folder) as folder:
             try:
                 with Accesses(image) as accesses:
-                    self._record(Path(folder), image)
+                    recorded_check.record(
+                        self.check, image, Path(folder) / "check.fencepost", ["--children"]
+                    )
                     if accesses.any():
                         self.obstacle = "the check reads the image by system calls"
                         return None
                 return self._lines(Path(folder), image)
             except subprocess.TimeoutExpired:
                 self.obstacle = (
-                    f"recorded, the check takes more than {SLOWDOWN_MAX} times --timeout"
+                    f"recorded, the check takes more than {recorded_check.SLOWDOWN_MAX} times "
+                    "--timeout"
                 )
             except OSError as error:
                 self.obstacle = f"what reads the image cannot be watched ({error.strerror})"
         return None
-
-    def _record(self, folder: Path, image: Path) -> None:
-        arguments = self.check.arguments(image)
-        command = [str(LAUNCHER), "--children", "-o", str(folder / "check.fencepost")]
-        recorder: subprocess.Popen[bytes] | None = None
-        try:
-            with held():
-                recorder = subprocess.Popen(
-                    [*command, "--", *arguments],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
-            recorder.wait(self.check.timeout * SLOWDOWN_MAX)
-        except BaseException:
-            if recorder is not None:
-                end(recorder)
-            raise
 
     def _lines(self, folder: Path, image: Path) -> set[int] | None:
         """What all processes read together."""

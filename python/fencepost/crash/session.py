@@ -4,7 +4,6 @@ import json
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,13 @@ from fencepost.crash.check import Check, executable
 from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.ignore import Ignore
 from fencepost.crash.images import ImageFiles
+from fencepost.crash.interruptible import interruptible
 from fencepost.crash.journal import Journal
 from fencepost.crash.reads import RecordedReads
 from fencepost.crash.reads_choice import ReadsChoice
+from fencepost.crash.recoveries import Recoveries, Setting
 from fencepost.crash.violations import Unexplained, Violation, Violations
 from fencepost.crash_shape import FORMAT_VERSION
-from fencepost.runs import executors
 
 # The copy of a failing image that it is shown again with.
 SHOWN = "shown.image"
@@ -47,6 +47,8 @@ class Request:
     # None leaves it to the cost.
     uses_reads: bool | None = None
     ignore: Ignore = field(default_factory=Ignore)
+    # So many repairs that the check makes are cut again.
+    recoveries: int = 0
     # What an exploration that is finished has left in `out` is removed.
     is_begun_anew: bool = False
 
@@ -62,7 +64,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         request.scheme,
         json.dumps(request.options),
     )
-    known: dict[str, Any] = json.loads(_interruptible(states, states.replay))
+    known: dict[str, Any] = json.loads(interruptible(states, states.replay))
     request.ignore.check(json.loads(states.stored_from()))
     size = pool_size.of(known, request.pool_size)
     provenance = json.loads(record.provenance())
@@ -78,6 +80,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     reads = ReadsChoice(
         request.uses_reads, request.check, recorded_reads, request.bounds.images, request.jobs
     )
+    recoveries = _recoveries(request)
     interrupted, error = False, None
     try:
         _discard_images(request.out)
@@ -93,6 +96,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
                 request.jobs,
                 reads,
                 watch,
+                lambda accepted: recoveries.take_in(files, accepted, states.patches),
             )
             try:
                 explorer.run()
@@ -105,7 +109,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     redundant: dict[str, Any] = {"flushes": [], "cost": None}
     if not interrupted and error is None:
         try:
-            redundant = json.loads(_interruptible(states, states.redundant))
+            redundant = json.loads(interruptible(states, states.redundant))
         except KeyboardInterrupt:
             interrupted = True
         except InternalError as fault:
@@ -130,12 +134,26 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "reads": reads.as_json(),
         "counts": vars(explorer.counts),
         **_found(request, violations),
+        "recoveries": recoveries.as_json(),
         "redundant_flushes": needed_elsewhere_left_out(
             redundant, [violation.explanation["idle_flush"] for violation in violations.all()]
         ),
         "interrupted": interrupted,
         "error": error,
     }
+
+
+def _recoveries(request: Request) -> Recoveries:
+    setting = Setting(
+        request.machine_name,
+        request.machine,
+        request.scheme,
+        request.options,
+        request.bounds.seed,
+        request.jobs,
+        request.ignore,
+    )
+    return Recoveries(setting, request.check, request.out, request.recoveries)
 
 
 def _found(request: Request, violations: Violations) -> dict[str, Any]:
@@ -162,19 +180,6 @@ def needed_elsewhere_left_out(redundant: dict[str, Any], hinted: list[Any]) -> d
     if cost and any(flush["redundant"] == flush["executions"] for flush in left_out):
         cost = {**cost, "without_ps": None}
     return {"flushes": flushes, "cost": cost}
-
-
-def _interruptible(states: _core.CrashStates, work: Callable[[], str]) -> str:
-    """Ctrl-C ends `work`, which does not look at signals itself."""
-    with executors.in_process() as executor:
-        future = executor.submit(work)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            states.cancel()
-            if not future.cancel():  # it writes until it has seen that
-                wait([future])
-            raise
 
 
 def _discard_images(out: Path) -> None:

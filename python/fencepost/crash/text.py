@@ -37,15 +37,17 @@ def place(source: dict[str, Any] | None, *, has_caller: bool = False) -> str:
 def lines(result: dict[str, Any]) -> Iterator[str]:
     """The whole result."""
     for number, violation in enumerate(result["violations"], 1):
-        yield from _violation(number, violation, result["out"])
+        yield from _violation(f"violation {number}", violation, result["out"])
+    for number, violation in enumerate(result["recoveries"]["violations"], 1):
+        yield from _violation(f"violation {number} of the recovery", violation, result["out"])
     for number, unexplained in enumerate(result["unexplained"], 1):
         yield from _unexplained(number, unexplained, result["out"])
     yield from _redundant(result["redundant_flushes"])
     yield from _summary(result)
 
 
-def _violation(number: int, violation: dict[str, Any], out: str) -> Iterator[str]:
-    yield f"violation {number}: {FAULTS[violation['fault']]}"
+def _violation(title: str, violation: dict[str, Any], out: str) -> Iterator[str]:
+    yield f"{title}: {FAULTS[violation['fault']]}"
     for label, store in (("durable", violation["durable"]), ("lost", violation["lost"])):
         if store:
             yield f"  {label:8} {_store(store, has_caller=True)}"
@@ -256,7 +258,8 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
     if result["unexplained"]:
         images = sum(failing["images"] for failing in result["unexplained"])
         yield f"{many(images, 'failing image')} not explained"
-    faults = len(result["violations"])
+    yield from _recoveries(result["recoveries"])
+    faults = len(result["violations"]) + len(result["recoveries"]["violations"])
     verdict = many(faults, "violation") if faults else "no violation"
     if not faults and (failing := counts["failing"] - counts["ignored"]):
         verdict = f"{many(failing, 'image')} failed"
@@ -276,6 +279,15 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
         f"{many(counts['images'], 'image')}; {many(left, 'instant')} not done, "
         f"{many(counts['unchecked'], 'image')} of this one not checked"
     )
+
+
+def _recoveries(recoveries: dict[str, Any]) -> Iterator[str]:
+    """How much of what the check repairs was cut."""
+    if recoveries["recorded"]:
+        repairs = many(recoveries["recorded"], "repair")
+        yield f"{repairs} by the check cut again: {many(recoveries['images'], 'image')}"
+    if recoveries["obstacle"]:
+        yield f"what the check repairs was not cut: {recoveries['obstacle']}"
 
 
 def _reads(reads: dict[str, Any]) -> str:

@@ -158,7 +158,8 @@ impl Exploration {
 
     /// Where in the file the last line begins that the program itself stored to, and one byte more.
     pub fn stored_until(&self) -> u64 {
-        let is_own = |&store: &StoreId| !self.recorded.stores[store as usize].is_of_call;
+        let recorded = &self.recorded;
+        let is_own = |&store: &StoreId| !recorded.stores[store as usize].is_of_call && recorded.has_bytes(store);
         let lines = self.replayed.lines.iter();
         let own = lines.filter(|line| line.versions.iter().flat_map(|version| &version.stores).any(is_own));
         own.map(|line| line.file_line * LINE as u64 + 1).max().unwrap_or(0)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_record::{Mapping, MappingKind, PmSelector, Protection, Record};
+use fencepost_record::{Clock, Mapping, MappingKind, PmSelector, Protection, Record};
 
 use super::CrashError;
 use super::content_hash::LINE;
@@ -17,6 +17,8 @@ pub struct PoolFile {
     pub path: String,
     /// The end of its last mapped page.
     pub mapped_bytes: u64,
+    /// When it was first mapped.
+    pub mapped: Clock,
     /// By page of the address space, the page of the file.
     pages: BTreeMap<u64, u64>,
 }
@@ -38,6 +40,7 @@ impl PoolFile {
             let file = pool.get_or_insert_with(|| PoolFile {
                 path: mapping.name.to_string(),
                 mapped_bytes: 0,
+                mapped: mapping.mapped,
                 pages: BTreeMap::new(),
             });
             if file.path != *mapping.name {
@@ -46,6 +49,7 @@ impl PoolFile {
                     file.path, mapping.name
                 ));
             }
+            file.mapped = file.mapped.min(mapping.mapped);
             let first = mapping.range.start / PAGE;
             for page in first..mapping.range.end.div_ceil(PAGE) {
                 let of_file = mapping.offset / PAGE + (page - first);
@@ -65,7 +69,8 @@ impl PoolFile {
     /// A file of these pages, by page of the address space.
     #[cfg(test)]
     pub fn of_pages<const N: usize>(pages: [(u64, u64); N]) -> PoolFile {
-        PoolFile { path: "pool".into(), mapped_bytes: N as u64 * PAGE, pages: pages.into() }
+        let mapped_bytes = N as u64 * PAGE;
+        PoolFile { path: "pool".into(), mapped_bytes, mapped: Clock::default(), pages: pages.into() }
     }
 
     /// The line of the file (offset / 64) that a line of the address space (address / 64) is.

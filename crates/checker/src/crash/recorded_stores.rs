@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 
 use fencepost_isa::micro_op::{Awaited, DecodedBlock, MicroOp, Operation};
-use fencepost_record::{AddressRanges, Event, Frame, PersistCall, RecordError, ThreadId};
+use fencepost_record::{AddressRanges, Clock, Event, Frame, PersistCall, RecordError, ThreadId};
 use fencepost_sim::cache::config::PointOfCoherence;
 use fencepost_sim::core::events::{Access, Meaning, meaning};
 use fencepost_sim::replay::simulation::Program;
 
 use super::CrashError;
 use super::content_hash::LINE;
+use super::pool_file::PoolFile;
 use super::sites::{BlockEnd, CallStack, SiteId, Sites};
 
 /// Number of a store among all of a [`RecordedStores`].
@@ -139,13 +140,15 @@ pub struct RecordedStores {
 
 impl RecordedStores {
     /// Walks through the record of `program`, for a machine with that point of coherence; what lies in `persistent` is
-    /// persistent memory.
+    /// persistent memory. Bytes that a program stored there before another one replaced it do not count, if the `file`
+    /// was mapped later.
     ///
     /// # Errors
     /// If the record cannot be read, or has more stores than can be numbered.
     pub fn read(
         program: &Program,
         persistent: &AddressRanges,
+        file: &PoolFile,
         point_of_coherence: PointOfCoherence,
     ) -> Result<RecordedStores, CrashError> {
         let blocks = program.blocks().iter().enumerate();
@@ -154,6 +157,7 @@ impl RecordedStores {
         let mut walk = Walk {
             program,
             persistent,
+            file_mapped: file.mapped,
             point_of_coherence,
             relevant,
             ends,
@@ -168,6 +172,11 @@ impl RecordedStores {
             return Err(CrashError::Unsuitable("the record has more than 4 billion stores to PM".into()));
         }
         Ok(walk.found)
+    }
+
+    /// Whether it is known what a store left: not of one that stored nothing.
+    pub fn has_bytes(&self, store: StoreId) -> bool {
+        self.stores[store as usize].value.is_some()
     }
 
     /// The bytes that a store left in line `line` (virtual address / 64), and where in it they begin; none if the
@@ -230,6 +239,7 @@ impl RelevantOperation {
 struct Walk<'a> {
     program: &'a Program,
     persistent: &'a AddressRanges,
+    file_mapped: Clock,
     point_of_coherence: PointOfCoherence,
     relevant: Vec<Vec<RelevantOperation>>,
     /// By block.
@@ -283,6 +293,7 @@ impl Walk<'_> {
         }
         match event {
             Event::Signal { .. } => self.stack.interrupted(),
+            Event::Exec { clock, .. } if *clock < self.file_mapped => self.forget_bytes(thread),
             Event::InitialBytes { address, bytes } => {
                 let acts_before = self.found.threads[thread as usize].len() as u32;
                 self.found.foreign.push(ForeignBytes { thread, acts_before, address: *address, bytes: bytes.clone() });
@@ -309,6 +320,12 @@ impl Walk<'_> {
                 }
             }
         }
+    }
+
+    /// Of a program that another one has replaced: its own memory lay where the pool lies later.
+    fn forget_bytes(&mut self, thread: u32) {
+        self.found.stores.iter_mut().filter(|store| store.thread == thread).for_each(|store| store.value = None);
+        self.found.foreign.retain(|foreign| foreign.thread != thread);
     }
 
     fn block(&mut self, thread: u32, block: u32, first_slot: usize, frame: &Frame, executed: u64) {
