@@ -63,7 +63,7 @@ impl PoolFile {
                 file.mapped_bytes = file.mapped_bytes.max((of_file + 1) * PAGE);
             }
         }
-        pool.map_or_else(|| refuse(format!("--pm {selector}: {}", nothing_mapped(&map))), Ok)
+        pool.map_or_else(|| refuse(format!("--pm {selector}: {}", nothing_mapped(map))), Ok)
     }
 
     /// A file of these pages, by page of the address space.
