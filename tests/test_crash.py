@@ -95,6 +95,9 @@ def test_a_broken_program_is_found_out_and_the_fault_has_its_name(example, explo
     assert code == 1, output
     assert is_as_expected(example, result), output
     violation = result["violations"][0]
+    if example.variant == "no-snapshot":
+        assert "was the range of the lost one added to it (TX_ADD) before?" in output
+        assert output.splitlines()[-1].startswith("crash: 1 violation in ")
     sources = [store["source"] for store in (violation["durable"], violation["lost"])]
     names = [Path(frame["file"] or "").name for source in sources for frame in source["frames"]]
     assert f"{example.program}.c" in names, output

@@ -95,6 +95,7 @@ VIOLATION = named(
             "lines_newer_than_promised": COUNT,
             "instant_ps": COUNT,
             "instants": COUNT,
+            "same_as": or_null(COUNT),
             **_FAILING,
         }
     ),

@@ -18,7 +18,7 @@ from typing import Any
 
 from fencepost import _core
 from fencepost._core import CrashStates, InputError, InternalError
-from fencepost.crash import recorded_check
+from fencepost.crash import recorded_check, same_mistake
 from fencepost.crash.check import Check
 from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.ignore import Ignore
@@ -206,11 +206,13 @@ class Recoveries:
 
     def as_json(self) -> dict[str, Any]:
         """What was cut, and what is wrong."""
+        found = list(self.found.values())
+        same_mistake.mark(found)
         return {
             "recorded": self.recorded,
             "images": self.images,
             "obstacle": self.obstacle,
-            "violations": list(self.found.values()),
+            "violations": found,
         }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fencepost import _core
 from fencepost._core import InputError, InternalError, __version__
-from fencepost.crash import folder, platform, pool_size, probes
+from fencepost.crash import folder, platform, pool_size, probes, same_mistake
 from fencepost.crash.check import Check, executable
 from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.ignore import Ignore
@@ -162,9 +162,12 @@ def _found(request: Request, violations: Violations) -> dict[str, Any]:
     def as_json(found: Iterable[Violation | Unexplained]) -> list[dict[str, Any]]:
         return [one.as_json(_show(request, one.image)) for one in found]
 
+    found, ignored = as_json(violations.all()), as_json(violations.ignored())
+    for one in (found, ignored):
+        same_mistake.mark(one)
     return {
-        "violations": as_json(violations.all()),
-        "ignored": as_json(violations.ignored()),
+        "violations": found,
+        "ignored": ignored,
         "unexplained": as_json(violations.unexplained()),
     }
 

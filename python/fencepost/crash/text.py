@@ -36,14 +36,27 @@ def place(source: dict[str, Any] | None, *, has_caller: bool = False) -> str:
 
 def lines(result: dict[str, Any]) -> Iterator[str]:
     """The whole result."""
-    for number, violation in enumerate(result["violations"], 1):
-        yield from _violation(f"violation {number}", violation, result["out"])
-    for number, violation in enumerate(result["recoveries"]["violations"], 1):
-        yield from _violation(f"violation {number} of the recovery", violation, result["out"])
+    yield from _violations("", result["violations"], result["out"])
+    yield from _violations(" of the recovery", result["recoveries"]["violations"], result["out"])
     for number, unexplained in enumerate(result["unexplained"], 1):
         yield from _unexplained(number, unexplained, result["out"])
     yield from _redundant(result["redundant_flushes"])
     yield from _summary(result)
+
+
+def _violations(of: str, violations: list[dict[str, Any]], out: str) -> Iterator[str]:
+    """Each mistake once, with what else is found because of it."""
+    for number, first in enumerate(_mistakes(violations), 1):
+        yield from _violation(f"violation {number}{of}", first, out)
+        for same in violations:
+            if same["same_as"] is not None and violations[same["same_as"]] is first:
+                images = many(same["images"], "image")
+                yield f"  {'also':8} {FAULTS[same['fault']]}: {images}, {out}/{same['image']}"
+        yield ""
+
+
+def _mistakes(violations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [violation for violation in violations if violation["same_as"] is None]
 
 
 def _violation(title: str, violation: dict[str, Any], out: str) -> Iterator[str]:
@@ -64,6 +77,11 @@ def _violation(title: str, violation: dict[str, Any], out: str) -> Iterator[str]
             f"the lost one stores at {lost['offset']:#x}, the durable one at {durable['offset']:#x}"
         )
         yield f"  {'hint':8} both stores are on that line: {where}"
+    if violation["fault"] == "missing_flush" and _is_of_commit(durable) and not _is_of_commit(lost):
+        yield (
+            f"  {'hint':8} the durable store is the commit of a transaction of libpmemobj: was the "
+            "range of the lost one added to it (TX_ADD) before?"
+        )
     if violation["idle_flush"]:
         idle = place(violation["idle_flush"])
         yield f"  {'hint':8} the flush at {idle} had nothing to write back: is it the wrong line?"
@@ -76,7 +94,6 @@ def _violation(title: str, violation: dict[str, Any], out: str) -> Iterator[str]
     seen, instants = violation["images"], violation["instants"]
     yield f"  {'seen':8} in {many(seen, 'image')} at {many(instants, 'instant')}"
     yield f"  {'show':8} {violation['show']}"
-    yield ""
 
 
 def _said(failing: dict[str, Any], out: str) -> Iterator[str]:
@@ -103,6 +120,12 @@ def _unexplained(number: int, failing: dict[str, Any], out: str) -> Iterator[str
 def _store(store: dict[str, Any], *, has_caller: bool = False) -> str:
     what = f"{store['size']} bytes at {store['offset']:#x}, thread {store['thread']}"
     return f"{place(store['source'], has_caller=has_caller)}: {what}"
+
+
+def _is_of_commit(store: dict[str, Any] | None) -> bool:
+    """Whether a transaction of libpmemobj makes it when it ends."""
+    frames = store["source"]["frames"] if store and store["source"] else []
+    return any(frame["function"] == "pmemobj_tx_commit" for frame in frames)
 
 
 def _deciding(violation: dict[str, Any]) -> set[int]:
@@ -259,7 +282,8 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
         images = sum(failing["images"] for failing in result["unexplained"])
         yield f"{many(images, 'failing image')} not explained"
     yield from _recoveries(result["recoveries"])
-    faults = len(result["violations"]) + len(result["recoveries"]["violations"])
+    found = (result["violations"], result["recoveries"]["violations"])
+    faults = sum(len(_mistakes(violations)) for violations in found)
     verdict = many(faults, "violation") if faults else "no violation"
     if not faults and (failing := counts["failing"] - counts["ignored"]):
         verdict = f"{many(failing, 'image')} failed"

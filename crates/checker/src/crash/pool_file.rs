@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_record::{Clock, Mapping, MappingKind, PmSelector, Protection, Record};
+use fencepost_record::{Clock, Mapping, MappingKind, MemoryMap, PmSelector, Protection, Record};
 
 use super::CrashError;
 use super::content_hash::LINE;
@@ -63,7 +63,7 @@ impl PoolFile {
                 file.mapped_bytes = file.mapped_bytes.max((of_file + 1) * PAGE);
             }
         }
-        pool.map_or_else(|| refuse(format!("--pm {selector}: {}", nothing_mapped(map.mappings()))), Ok)
+        pool.map_or_else(|| refuse(format!("--pm {selector}: {}", nothing_mapped(map))), Ok)
     }
 
     /// A file of these pages, by page of the address space.
@@ -91,10 +91,12 @@ impl PoolFile {
 }
 
 /// Why there is no pool: what the program mapped for writing instead.
-fn nothing_mapped(mappings: &[Mapping]) -> String {
+fn nothing_mapped(map: &MemoryMap) -> String {
+    let programs: BTreeSet<String> = map.modules().iter().map(|module| module.path.to_string()).collect();
     let is_written =
         |mapping: &&Mapping| mapping.kind == MappingKind::File && mapping.protection.0 & Protection::WRITE != 0;
-    let files: BTreeSet<String> = mappings.iter().filter(is_written).map(|mapping| mapping.name.to_string()).collect();
+    let written = map.mappings().iter().filter(is_written).map(|mapping| mapping.name.to_string());
+    let files: BTreeSet<String> = written.filter(|file| !programs.contains(file)).collect();
     let files: Vec<String> = files.into_iter().collect();
     let mapped = if files.is_empty() { "no file for writing".into() } else { files.join(", ") };
     format!(
