@@ -369,11 +369,19 @@ impl Record {
     /// # Errors
     /// If a frame cannot be read.
     pub fn order_frames(&self) -> Result<Vec<u8>, RecordError> {
+        self.order_frames_and_undecided().map(|(frames, _)| frames)
+    }
+
+    /// With the number of accesses of which it is not known what they have to come behind: there were too many.
+    ///
+    /// # Errors
+    /// If a frame cannot be read.
+    pub fn order_frames_and_undecided(&self) -> Result<(Vec<u8>, u64), RecordError> {
         let mut frames = Vec::new();
         if self.has_its_order() {
-            return Ok(frames);
+            return Ok((frames, 0));
         }
-        let Some(changes) = order::changes_of(self)? else { return Ok(frames) };
+        let Some(changes) = order::changes_of(self)? else { return Ok((frames, 0)) };
         let (kind, position) = match self.tree() {
             Some(tree) => (FrameKind::TreeOrder, tree.hash_of_children()),
             None => (FrameKind::Order, 0),
@@ -393,7 +401,7 @@ impl Record {
             };
             pack(header, &changes.encode(), &mut frames).map_err(|problem| self.refuse(None, problem))?;
         }
-        Ok(frames)
+        Ok((frames, changes.undecided))
     }
 
     /// Fills `into` with a thread's frame of this number, as the recorder wrote it; false where there is none.

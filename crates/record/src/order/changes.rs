@@ -35,6 +35,8 @@ pub(crate) struct Changes {
     threads: Vec<Vec<FrameChanges>>,
     /// Whether no place of the process clock is among what is put in.
     keeps_clocks: bool,
+    /// Accesses that were forgotten before it was found what they have to come behind.
+    pub undecided: u64,
 }
 
 /// Of one frame. Steps are its blocks and events, from 0.
@@ -98,7 +100,7 @@ impl OfThread {
 
 impl From<Vec<Vec<FrameChanges>>> for Changes {
     fn from(threads: Vec<Vec<FrameChanges>>) -> Self {
-        Self { threads, keeps_clocks: false }
+        Self { threads, ..Self::default() }
     }
 }
 

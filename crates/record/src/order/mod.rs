@@ -78,7 +78,9 @@ pub(super) fn changes_of(record: &Record) -> Result<Option<Changes>, RecordError
             uncovered = covered::uncovered(&words, &found, record.threads());
         }
     }
-    Ok(Some(Edges::of(record, &words, found, uncovered).finish(frames)))
+    let mut changes = Edges::of(record, &words, found, uncovered).finish(frames);
+    changes.undecided = words.undecided.iter().map(|of_thread| of_thread.count).sum();
+    Ok(Some(changes))
 }
 
 #[cfg(test)]
