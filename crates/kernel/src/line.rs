@@ -24,7 +24,7 @@ impl LineAddress {
 /// Which write of a line's history: the number of stores that have been performed on it. Version 0 is the initial
 /// content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Version(pub u32);
+pub struct Version(pub u64);
 
 /// Which bytes of a line a write carries; bit 0 is the first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -356,7 +356,7 @@ impl Bursts {
                         host.set_functionally(*line, |state| state.devices[number].holds = Holds::Owner);
                     });
                     system.with_accelerator(device, |accelerator, _| {
-                        accelerator.set_functionally(*line, state, Version(memory.0 + u32::from(is_modified)));
+                        accelerator.set_functionally(*line, state, Version(memory.0 + u64::from(is_modified)));
                     });
                 }
             }

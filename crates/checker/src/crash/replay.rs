@@ -31,7 +31,7 @@ pub type LineId = u32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeVersion {
     /// The simulator's number of it; of what a call wrote, which the simulator does not do, that of the one before.
-    pub version: u32,
+    pub version: u64,
     /// The stores that made it: one, or non-temporal ones that were combined.
     pub stores: Vec<StoreId>,
     /// Its place in [`Replayed::changes`].
@@ -460,7 +460,7 @@ impl<'a> Matching<'a> {
     fn judge_flushes(&mut self, histories: &[History]) {
         let log = self.host.caches().persist_log().expect("it is kept");
         let mut flushes = std::mem::take(&mut self.flushes);
-        let mut last: HashMap<LineAddress, (Time, u32)> = HashMap::new();
+        let mut last: HashMap<LineAddress, (Time, u64)> = HashMap::new();
         for (promise, flush) in &mut flushes {
             let promise = &log.promises()[*promise];
             let (from, version) = last.insert(promise.line, (promise.time, promise.version.0)).unwrap_or_default();

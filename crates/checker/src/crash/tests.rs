@@ -47,7 +47,7 @@ impl Script {
     fn store_by(mut self, thread: u32, line: u32, byte: u8) -> Script {
         let store = self.recorded.add_store(thread, POOL + u64::from(line) * LINE as u64, &[byte]);
         let versions = &mut self.replayed.lines[line as usize].versions;
-        let version = versions.len() as u32 + 1;
+        let version = versions.len() as u64 + 1;
         versions.push(MadeVersion { version, stores: vec![store], change: self.replayed.changes.len() });
         self.happens(Change::Visible(line))
     }

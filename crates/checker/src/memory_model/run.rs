@@ -49,7 +49,7 @@ pub fn run(test: &LitmusTest, machine: &Machine, scheme: Scheme, seed: u64) -> R
     if !values.are_guards_taken() {
         return Ok(Run { is_judged: false, cuts: 0, states: BTreeMap::new() });
     }
-    let mut left: BTreeMap<Vec<u32>, Time> = BTreeMap::new();
+    let mut left: BTreeMap<Vec<u64>, Time> = BTreeMap::new();
     let cuts = at_every_event(start, |simulation| {
         let left_now = durable(&cut(simulation.clone())?, &addresses);
         left.entry(left_now).or_insert(simulation.system().now());
@@ -117,7 +117,7 @@ pub(super) fn host(simulation: &Simulation) -> &Host {
 
 /// The versions of the lines at these virtual addresses that the persistent domain holds; 0 of one that the program has
 /// not touched.
-pub(super) fn durable(simulation: &Simulation, addresses: &[u64]) -> Vec<u32> {
+pub(super) fn durable(simulation: &Simulation, addresses: &[u64]) -> Vec<u64> {
     let version = |address: &u64| {
         let line = host(simulation).line_of(*address);
         line.map_or(0, |line| simulation.durable_version(line).0)
@@ -147,7 +147,7 @@ struct Values<'a> {
 
 impl Values<'_> {
     /// The state in which the lines have these versions.
-    fn of(&self, versions: &[u32]) -> Result<NvmState, String> {
+    fn of(&self, versions: &[u64]) -> Result<NvmState, String> {
         let mut state = vec![0; self.test.locations.len()];
         for (line, version) in versions.iter().enumerate() {
             self.fill(line, *version, &mut state)?;
@@ -156,10 +156,10 @@ impl Values<'_> {
     }
 
     /// Puts the values of a line's locations in that version into `state`.
-    fn fill(&self, line: LineNumber, version: u32, state: &mut NvmState) -> Result<(), String> {
+    fn fill(&self, line: LineNumber, version: u64, state: &mut NvmState) -> Result<(), String> {
         let prepared = self.variation.preparations[line].stores();
         let stores = self.stores_to(line);
-        let performed = version.saturating_sub(prepared) as usize;
+        let performed = version.saturating_sub(prepared.into()) as usize;
         if performed > stores.len() {
             let in_all = prepared as usize + stores.len();
             return Err(format!("version {version} of line {line} was left, of which there were only {in_all}"));

@@ -321,7 +321,7 @@ fn slot_key(slot: &Slot) -> u64 {
         | u64::from(slot.is_sent) << 20
         | u64::from(slot.data.is_torn) << 19
         | u64::from(halves_of(slot.data.mask)) << 16
-        | u64::from(slot.data.version.0)
+        | slot.data.version.0
 }
 
 /// Numbers for addresses, made of what there is of each, in any order.
@@ -392,7 +392,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
             let position = at(position + usize::from(state.parked.is_none()));
             match packet {
                 Packet::Write(write) => {
-                    let what = u64::from(halves_of(write.mask)) << 8 | u64::from(write.version.0);
+                    let what = u64::from(halves_of(write.mask)) << 8 | write.version.0;
                     keys.add(write.line.0 as usize, 2, position | what);
                 }
                 Packet::Read(read) => keys.add(read.line.0 as usize, 2, position | 1 << 16),
@@ -402,7 +402,7 @@ impl<const S: usize, const I: usize> Model<S, I> {
         match state.operation {
             Operation::Idle => {}
             Operation::Write { write, steps_done, .. } => {
-                let what = u64::from(steps_done) << 8 | u64::from(write.version.0);
+                let what = u64::from(steps_done) << 8 | write.version.0;
                 keys.add(write.line.0 as usize, 3, at(0) | what);
             }
             Operation::Retire { slot }

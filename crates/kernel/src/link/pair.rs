@@ -164,7 +164,7 @@ struct End {
     opcodes: [Opcode; 2],
     unsent: u64,
     /// Messages sent, by class; a message's version is its number.
-    sent: [u32; MessageClass::COUNT],
+    sent: [u64; MessageClass::COUNT],
     /// The number of the next message that comes, by class.
     expected: [u64; MessageClass::COUNT],
     disordered: u64,
@@ -194,7 +194,7 @@ impl End {
     fn arrived(&mut self, message: &Message, context: &mut Context<'_>) {
         let class = message.class();
         let expected = &mut self.expected[class.index()];
-        self.disordered += u64::from(message.version.0 != *expected as u32);
+        self.disordered += u64::from(message.version.0 != *expected);
         *expected += 1;
         self.held.push(class);
         self.turns_in_vain = 0;
@@ -291,7 +291,7 @@ fn wired() -> Wires {
     wires
 }
 
-fn message(opcode: Opcode, number: u32, now: Time) -> Message {
+fn message(opcode: Opcode, number: u64, now: Time) -> Message {
     let read = Message::read(LineAddress(0), Tag(0), Cause::DemandRead, now);
     Message { opcode, version: Version(number), mask: ByteMask::FULL, ..read }
 }

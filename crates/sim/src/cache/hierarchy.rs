@@ -327,7 +327,7 @@ impl Hierarchy {
 
     /// Every copy of every line, for tests of what must hold among them.
     #[cfg(test)]
-    pub(super) fn copies(&self) -> Vec<super::tests::Copy> {
+    pub(crate) fn copies(&self) -> Vec<super::tests::Copy> {
         let mut copies = Vec::new();
         let mut add = |array: &CacheArray, core: Option<usize>, level: (bool, bool, bool)| {
             let (is_first_level_data, is_code, is_last_level) = level;

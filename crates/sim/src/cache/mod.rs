@@ -17,4 +17,4 @@ pub mod sockets;
 pub mod stats;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -127,7 +127,7 @@ impl HomeStats {
 
 /// What a write now makes of its line: whoever has the line writes it later than whoever had it before.
 pub(super) fn written_at(now: Time) -> Version {
-    Version((now.as_ps() / 1000) as u32)
+    Version(now.as_ps() / 1000)
 }
 
 /// What comes to the state machine of a line.
@@ -335,5 +335,16 @@ impl CoherentHost {
             (write.stack, write.request) = (trail.stack.clone(), trail.request);
         }
         self.send_out(write, context);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_writes_later_has_the_newer_version_for_more_than_four_seconds() {
+        let at = |ns: u64| written_at(Time::from_ps(1000 * ns));
+        assert!(at(u64::from(u32::MAX) + 2) > at(u32::MAX.into()));
     }
 }

@@ -6,7 +6,7 @@ use super::environment::Environment;
 use super::persist_site;
 use super::pipeline::{Core, Pause};
 use super::store_sets::LastStore;
-use super::thread::{Extra, Step};
+use super::thread::{Extra, Step, instruction_number};
 use fencepost_isa::micro_op::{MicroOp, Operation};
 use fencepost_record::RecordError;
 
@@ -139,7 +139,7 @@ impl Core {
         if operation == Operation::Load {
             let entry = self.rob.entry_mut(slot);
             entry.queue_index = self.loads.push();
-            entry.instruction = (env.thread.block << 6) ^ env.thread.micro_op;
+            entry.instruction = instruction_number(env.thread.block, env.thread.micro_op);
             if self.store_sets.is_some() {
                 self.wait_for_store_set(slot);
             }
@@ -152,7 +152,7 @@ impl Core {
             let index = self.stores.push(operation, sequence, slot, address, micro_op.size);
             self.rob.entry_mut(slot).queue_index = index;
             if operation == Operation::Store {
-                let instruction = (env.thread.block << 6) ^ env.thread.micro_op;
+                let instruction = instruction_number(env.thread.block, env.thread.micro_op);
                 self.stores.entry_mut(index).instruction = instruction;
                 if let Some(sets) = self.store_sets.as_mut() {
                     sets.store_dispatched(instruction, LastStore { slot, sequence });

@@ -34,7 +34,7 @@ pub enum Waiter {
 pub struct DataPrefetcher {
     pub(super) kind: Prefetcher,
     /// Whether it goes on in the next page.
-    crosses_pages: bool,
+    pub(super) crosses_pages: bool,
 }
 
 impl DataPrefetcher {
@@ -52,11 +52,13 @@ pub struct LoadQueue {
     next: usize,
     /// Loads that found no MSHR, in order.
     blocked: Vec<BlockedLoad>,
+    /// Loads whose line has just been written past the caches.
+    behind_combined: Vec<BlockedLoad>,
     /// Loads, and stores too, that wait for their translation.
     pub(super) walks: PageWalks,
 }
 
-/// A load that found no MSHR for a line.
+/// A load that waits to look for a line again.
 #[derive(Clone, Copy, Debug)]
 struct BlockedLoad {
     slot: u32,
@@ -70,7 +72,13 @@ struct BlockedLoad {
 impl LoadQueue {
     /// An empty queue in front of so many page walkers.
     pub fn new(entries: usize, walkers: u8) -> LoadQueue {
-        LoadQueue { commits: vec![0; entries].into(), next: 0, blocked: Vec::new(), walks: PageWalks::new(walkers) }
+        LoadQueue {
+            commits: vec![0; entries].into(),
+            next: 0,
+            blocked: Vec::new(),
+            behind_combined: Vec::new(),
+            walks: PageWalks::new(walkers),
+        }
     }
 
     /// Forgets everything: power is gone.
@@ -78,6 +86,7 @@ impl LoadQueue {
         self.commits.fill(0);
         self.next = 0;
         self.blocked.clear();
+        self.behind_combined.clear();
         self.walks.clear();
     }
 
@@ -86,6 +95,12 @@ impl LoadQueue {
     pub fn room_at(&self) -> Option<u64> {
         let commit = self.commits[self.next];
         (commit != UNKNOWN).then_some(commit)
+    }
+
+    /// Whether loads wait for non-temporal stores.
+    #[inline]
+    pub fn has_behind_combined(&self) -> bool {
+        !self.behind_combined.is_empty()
     }
 
     /// Takes the entry and gives its index.
@@ -303,6 +318,12 @@ impl Core {
         self.note_load(slot, lines, env);
         for index in 0..lines {
             let line = env.table.line_of_access(address, physical, index);
+            if self.waits_for_combined(slot, line, cycle) {
+                self.stats.l1d_misses += 1;
+                self.rob.entry_mut(slot).outstanding += 1;
+                self.loads.behind_combined.push(BlockedLoad { slot, line, issued, missed: cycle + self.timing.l1d });
+                continue;
+            }
             match env.l1d.find_and_touch(line) {
                 Some(index) => {
                     self.stats.l1d_hits += 1;
@@ -388,8 +409,22 @@ impl Core {
             return;
         }
         let blocked = std::mem::take(&mut self.loads.blocked);
-        for BlockedLoad { slot, line, issued, missed } in blocked {
+        self.look_again(blocked, cycle, env);
+    }
+
+    /// A non-temporal store is complete at `cycle`: loads that wait for one look again.
+    pub(super) fn retry_behind_combined(&mut self, cycle: u64, env: &mut Environment<'_>) {
+        let waiting = std::mem::take(&mut self.loads.behind_combined);
+        self.look_again(waiting, cycle, env);
+    }
+
+    fn look_again(&mut self, loads: Vec<BlockedLoad>, cycle: u64, env: &mut Environment<'_>) {
+        for BlockedLoad { slot, line, issued, missed } in loads {
             let cycle = cycle.max(missed);
+            if self.waits_for_combined(slot, line, cycle) {
+                self.loads.behind_combined.push(BlockedLoad { slot, line, issued, missed });
+                continue;
+            }
             match env.l1d.find(line) {
                 Some(index) => {
                     let (ready, version) = (env.l1d.line(index).ready.max(cycle), env.l1d.line(index).version);

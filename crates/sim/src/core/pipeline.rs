@@ -232,6 +232,12 @@ impl Core {
         usize::from(self.config.store_queue_entries)
     }
 
+    /// What its TLB and its prefetcher have learnt.
+    #[cfg(test)]
+    pub fn learnt(&self) -> [String; 2] {
+        [self.tlb.held(), format!("{:?}", self.prefetcher)]
+    }
+
     /// Everything counted so far.
     pub fn stats(&self) -> StatsNode {
         let mut nodes = self.stats.stats();

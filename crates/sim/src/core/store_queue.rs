@@ -3,6 +3,7 @@
 use super::reorder_buffer::UNKNOWN;
 use super::store_sets::StoreSets;
 use fencepost_isa::micro_op::Operation;
+use fencepost_kernel::line::LINE_BYTES;
 
 const FILTER: usize = 256;
 
@@ -65,6 +66,8 @@ pub struct StoreQueue {
     tail: u64,
     /// How many stores in the queue touch an 8-byte granule, by its low address bits.
     filter: [u16; FILTER],
+    /// How many entries are non-temporal stores.
+    non_temporal: u32,
 }
 
 impl StoreQueue {
@@ -93,6 +96,7 @@ impl StoreQueue {
             head: 0,
             tail: 0,
             filter: [0; FILTER],
+            non_temporal: 0,
         }
     }
 
@@ -127,8 +131,10 @@ impl StoreQueue {
             has_trained: false,
         };
         self.tail += 1;
-        if operation == Operation::Store {
-            self.count_granules(address, size, true);
+        match operation {
+            Operation::Store => self.count_granules(address, size, true),
+            Operation::NonTemporalStore => self.non_temporal += 1,
+            _ => {}
         }
         index as u32
     }
@@ -154,8 +160,10 @@ impl StoreQueue {
         entry.released = cycle;
         let (operation, address, size) = (entry.operation, entry.address, entry.size);
         self.head += 1;
-        if operation == Operation::Store {
-            self.count_granules(address, size, false);
+        match operation {
+            Operation::Store => self.count_granules(address, size, false),
+            Operation::NonTemporalStore => self.non_temporal -= 1,
+            _ => {}
         }
     }
 
@@ -188,6 +196,22 @@ impl StoreQueue {
             return Forwarding::None;
         }
         self.search(sequence, address, size)
+    }
+
+    /// Whether a non-temporal store is in it.
+    #[inline]
+    pub fn has_non_temporal(&self) -> bool {
+        self.non_temporal > 0
+    }
+
+    /// Whether a non-temporal store older than `sequence` writes to a line that an access touches.
+    pub fn has_non_temporal_before(&self, sequence: u64, address: u64, size: u16) -> bool {
+        let (first, last) = lines(address, size);
+        (self.head..self.tail).map(|number| &self.entries[self.index(number)]).any(|entry| {
+            let (store_first, store_last) = lines(entry.address, entry.size);
+            let is_older = entry.operation == Operation::NonTemporalStore && entry.sequence < sequence;
+            is_older && store_first <= last && first <= store_last
+        })
     }
 
     /// The youngest store older than `sequence` whose address lies in one of the granules of `sets` that an access
@@ -241,6 +265,11 @@ impl StoreQueue {
             *count = if enters { *count + 1 } else { *count - 1 };
         }
     }
+}
+
+/// The first and the last line of an access, by their numbers.
+fn lines(address: u64, size: u16) -> (u64, u64) {
+    (address / LINE_BYTES, (address + u64::from(size.max(1)) - 1) / LINE_BYTES)
 }
 
 #[inline]

@@ -35,6 +35,8 @@ struct Combined {
     mask: ByteMask,
     /// When the youngest of them took effect.
     youngest: u64,
+    /// The cycle in which a load of the line first asked for it.
+    awaited: Option<u64>,
 }
 
 /// Non-temporal stores that are being combined, and what has been sent of them and of flushes.
@@ -43,6 +45,10 @@ pub struct WriteCombining {
     pub(super) buffers: usize,
     limit: usize,
     open: Vec<Combined>,
+    /// Lines of those that have been sent and are not complete, with what was sent.
+    written: Vec<(LineAddress, u32)>,
+    /// When one of these was complete, or another store has joined them, until loads that wait have looked again.
+    returned: Option<u64>,
     /// Flushes and non-temporal stores under way whose completion is not known.
     under_way: usize,
     /// When those are complete of which it is known.
@@ -65,6 +71,8 @@ impl WriteCombining {
             buffers: usize::from(config.write_combining_buffers),
             limit: usize::from(config.flushes_in_flight),
             open: Vec::new(),
+            written: Vec::new(),
+            returned: None,
             under_way: 0,
             completions: Vec::new(),
             last_complete: 0,
@@ -83,6 +91,18 @@ impl WriteCombining {
     /// When the last flush or non-temporal store that came back was complete.
     pub fn last_complete(&self) -> u64 {
         self.last_complete
+    }
+
+    /// Whether a load of `line` at `cycle` waits: what was stored to it is in a buffer, which leaves for that, or on its
+    /// way to memory.
+    fn holds_up_load(&mut self, line: LineAddress, cycle: u64) -> bool {
+        match self.open.iter_mut().find(|open| open.line == line) {
+            Some(open) => {
+                open.awaited.get_or_insert(cycle);
+                true
+            }
+            None => self.written.iter().any(|(written, _)| *written == line),
+        }
     }
 
     fn send(&mut self, line: LineAddress, reaches: u64) -> u32 {
@@ -230,11 +250,28 @@ impl Core {
         true
     }
 
+    /// Whether the load in `slot` waits with `line`, which it looks for at `cycle`: a non-temporal store to it that is
+    /// older has to be complete. Nothing is forwarded from one.
+    #[inline]
+    pub(super) fn waits_for_combined(&mut self, slot: u32, line: LineAddress, cycle: u64) -> bool {
+        let combining = &mut self.combining;
+        if combining.open.is_empty() && combining.written.is_empty() && !self.stores.has_non_temporal() {
+            return false;
+        }
+        let load = self.rob.entry(slot);
+        combining.holds_up_load(line, cycle)
+            || self.stores.has_non_temporal_before(load.sequence, load.address, load.size)
+    }
+
     /// A flush or non-temporal store of this core is complete at `cycle`.
     pub fn write_acknowledged(&mut self, id: u32, cycle: u64) {
         self.combining.under_way -= 1;
         self.combining.completions.push(cycle);
         self.combining.last_complete = self.combining.last_complete.max(cycle);
+        if let Some(index) = self.combining.written.iter().position(|(_, sent)| *sent == id) {
+            self.combining.written.swap_remove(index);
+            self.combining.returned = Some(cycle);
+        }
         if self.combining.holding == Some(id) {
             self.combining.holding_complete = Some(cycle);
         }
@@ -246,8 +283,16 @@ impl Core {
         self.close_combining(cycle, env);
     }
 
-    /// Lets everything at the head of the store queue take effect that can.
+    /// Lets everything at the head of the store queue take effect that can, and loads go on that waited for that.
     pub(super) fn drain_stores(&mut self, env: &mut Environment<'_>) {
+        self.perform_stores(env);
+        while let Some(cycle) = self.combining.returned.take() {
+            self.retry_behind_combined(cycle, env);
+            self.perform_stores(env);
+        }
+    }
+
+    fn perform_stores(&mut self, env: &mut Environment<'_>) {
         self.effects.held = None;
         if !self.combining.open.is_empty() {
             self.send_full(self.effects.cycle, env);
@@ -396,7 +441,7 @@ impl Core {
             let mask = bytes_of_line(entry.address, entry.size, index);
             match self.combining.open.iter_mut().find(|open| open.line == line) {
                 Some(open) => (open.mask.0, open.youngest) = (open.mask.0 | mask.0, turn),
-                None => self.combining.open.push(Combined { line, mask, youngest: turn }),
+                None => self.combining.open.push(Combined { line, mask, youngest: turn, awaited: None }),
             }
             env.log_store(self.time(turn), line, Performed::Combined, (entry.address, entry.size));
             if let Some(sites) = &mut env.sites {
@@ -404,6 +449,7 @@ impl Core {
             }
         }
         self.stats.non_temporal_stores += 1;
+        self.combining.returned = self.loads.has_behind_combined().then_some(turn);
         self.watch(entry.physical, entry.size, turn);
         self.send_full(turn, env);
         Some(turn)
@@ -414,8 +460,9 @@ impl Core {
     fn send_open(&mut self, index: usize, cycle: u64, env: &mut Environment<'_>) -> Option<u64> {
         let closes = cycle;
         let cycle = self.combining.room_at(cycle)?;
-        let Combined { line, mask, youngest } = self.combining.open.remove(index);
+        let Combined { line, mask, youngest, .. } = self.combining.open.remove(index);
         let id = self.combining.send(line, cycle.max(self.window.now));
+        self.combining.written.push((line, id));
         let issued = if mask.is_full() { youngest.min(cycle) } else { closes };
         env.log_store(self.time(cycle), line, Performed::SentCombined(id), (0, 0));
         if let Some(sites) = &mut env.sites {
@@ -425,10 +472,12 @@ impl Core {
         Some(cycle)
     }
 
-    /// Sends the combining buffers that are full, as far as the limit allows.
+    /// Sends the combining buffers that are full or that loads wait for, as far as the limit allows.
     fn send_full(&mut self, cycle: u64, env: &mut Environment<'_>) {
-        while let Some(full) = self.combining.open.iter().position(|open| open.mask.is_full()) {
-            if self.send_open(full, cycle, env).is_none() {
+        let leaves = |open: &Combined| open.mask.is_full() || open.awaited.is_some();
+        while let Some(index) = self.combining.open.iter().position(leaves) {
+            let awaited = self.combining.open[index].awaited.unwrap_or(cycle);
+            if self.send_open(index, cycle.max(awaited), env).is_none() {
                 return;
             }
         }
@@ -518,8 +567,11 @@ impl Core {
 
     /// Sends a flush as soon as the limit of flushes in flight allows from `turn` on: gives that cycle, if it is known.
     fn send_flush(&mut self, entry: &StoreEntry, turn: u64, flush: Flush, env: &mut Environment<'_>) -> Option<u64> {
-        let cycle = self.combining.room_at(turn)?;
         let line = LineAddress::containing(entry.physical);
+        if let Some(open) = self.combining.open.iter().position(|open| open.line == line) {
+            self.send_open(open, turn, env)?;
+        }
+        let cycle = self.combining.room_at(turn)?;
         let reaches = cycle + self.timing.l1d;
         let id = self.combining.send(line, reaches.max(self.window.now));
         self.stats.flushes += 1;

@@ -9,6 +9,13 @@ use super::write_order::AwaitedWrites;
 use fencepost_isa::micro_op::{DecodedBlock, Exit, MicroOp};
 use fencepost_record::{Clock, Event, Frame, RecordError, ThreadId, ThreadReader};
 
+/// The number of a static micro-operation, for predictors and prefetchers: those of a block follow each other, up to 64
+/// of them; what comes behind these differs from them in the highest bits, and is no micro-operation of the next block.
+#[inline]
+pub(super) fn instruction_number(block: u32, micro_op: u32) -> u32 {
+    (block << 6) ^ (micro_op & 63) ^ (micro_op >> 6).reverse_bits()
+}
+
 /// A micro-operation that the record does not hold: a part of a string instruction, an access to a synchronisation
 /// object, an inserted persist.
 #[derive(Clone, Copy, Debug)]

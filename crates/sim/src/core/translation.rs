@@ -74,6 +74,12 @@ impl Tlb {
         self.is_known(address).then(|| self.translate(address, table).0)
     }
 
+    /// The pages and the entries of the page table that it holds.
+    #[cfg(test)]
+    pub fn held(&self) -> String {
+        format!("{:?} {:?}", self.entries, self.walk_cache)
+    }
+
     /// Whether the page of `address` takes no walk.
     pub fn is_known(&self, address: u64) -> bool {
         let page = address >> PAGE_SHIFT;

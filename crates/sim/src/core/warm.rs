@@ -10,7 +10,7 @@ use super::events::{Meaning, meaning};
 use super::persist::{PersistMode, PersistPolicy};
 use super::pipeline::{Core, Pause};
 use super::stores::bytes_of_line;
-use super::thread::{EventPhase, Extra, Step, Thread};
+use super::thread::{EventPhase, Extra, Step, Thread, instruction_number};
 use super::translation::Translation;
 use crate::address_space::page_table::{PAGE_SHIFT, PageTable, lines_of_access};
 use crate::cache::hierarchy::{Request, Side, Want};
@@ -424,15 +424,25 @@ impl Core {
     #[inline]
     fn warm_prefetcher(&mut self, address: u64, micro_op: u32, env: &mut WarmEnvironment<'_>) {
         let Some(prefetcher) = self.prefetcher.as_mut().filter(|_| env.sampled.is_some()) else { return };
-        for ahead in prefetcher.kind.observe((env.thread.block << 6) ^ micro_op, address) {
+        let crosses_pages = prefetcher.crosses_pages;
+        for ahead in prefetcher.kind.observe(instruction_number(env.thread.block, micro_op), address) {
             if ahead >> PAGE_SHIFT == address >> PAGE_SHIFT {
                 self.warm_prefetch(ahead, env);
+            } else if crosses_pages && ahead >> PAGE_SHIFT == (address >> PAGE_SHIFT) + 1 {
+                let near = self.tlb.translate_if_near(ahead, env.table);
+                self.warm_fetch_ahead(near.map(|(physical, _)| physical), env);
             }
         }
     }
 
     fn warm_prefetch(&mut self, address: u64, env: &mut WarmEnvironment<'_>) {
-        if let Some(physical) = self.tlb.translate_if_known(address, env.table) {
+        let physical = self.tlb.translate_if_known(address, env.table);
+        self.warm_fetch_ahead(physical, env);
+    }
+
+    /// Fetches the line at `physical`, if that is known.
+    fn warm_fetch_ahead(&mut self, physical: Option<u64>, env: &mut WarmEnvironment<'_>) {
+        if let Some(physical) = physical {
             let (line, side) = (LineAddress::containing(physical), Side::Data);
             env.caches.access_functionally(Request {
                 core: env.core,

@@ -361,6 +361,9 @@ impl Dram {
     /// Issues the commands of refreshing that are possible up to `now`; gives the time at which to ask again.
     fn refresh_until(&mut self, now: Time) -> Time {
         while self.refresh.next_due() <= now {
+            if self.commands.is_none() {
+                self.stats.refreshes += self.refresh.skip_rounds(&self.channel, now);
+            }
             let (at, command) = self.refresh.next_command(&self.channel);
             if at > now {
                 return at;

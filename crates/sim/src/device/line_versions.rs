@@ -86,6 +86,14 @@ mod tests {
     }
 
     #[test]
+    fn a_version_follows_the_last_one_of_32_bits() {
+        let mut versions = LineVersions::default();
+        versions.set(5, Version(u32::MAX.into()));
+        versions.set(5, Version(1 << 32));
+        assert_eq!(versions.get(5), Version(1 << 32));
+    }
+
+    #[test]
     #[should_panic(expected = "goes back")]
     fn an_older_version_never_replaces_a_newer_one() {
         let mut versions = LineVersions::default();

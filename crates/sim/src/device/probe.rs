@@ -150,7 +150,7 @@ fn kind(script: &[ProbeRequest], is_write: bool) -> Vec<usize> {
 fn message(index: usize, request: &ProbeRequest, now: Time) -> Message {
     let tag = Tag(index as u32);
     match request.is_write {
-        true => Message::write(request.line, tag, Cause::Flush, Version(index as u32 + 1), request.mask, now),
+        true => Message::write(request.line, tag, Cause::Flush, Version(index as u64 + 1), request.mask, now),
         false => Message::read(request.line, tag, Cause::DemandRead, now),
     }
 }

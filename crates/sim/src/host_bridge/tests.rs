@@ -50,7 +50,7 @@ impl Bench {
         self.handle(ps, Event::Arrival { port: HOST_PORT, message });
     }
 
-    fn answer(&mut self, ps: u64, port: PortId, request: &Message, version: u32) {
+    fn answer(&mut self, ps: u64, port: PortId, request: &Message, version: u64) {
         let mut message = request.clone().answer(Version(version));
         message.stack.charge(Stage::Media, Time::from_ps(ps));
         if message.opcode == Opcode::Cmp {
@@ -77,7 +77,7 @@ fn read(ps: u64, line: u64, tag: u32) -> Message {
     Message::read(LineAddress(line), Tag(tag), Cause::DemandRead, Time::from_ps(ps))
 }
 
-fn write(ps: u64, line: u64, tag: u32, version: u32) -> Message {
+fn write(ps: u64, line: u64, tag: u32, version: u64) -> Message {
     Message::write(LineAddress(line), Tag(tag), Cause::Flush, Version(version), ByteMask::FULL, Time::from_ps(ps))
 }
 
@@ -238,7 +238,7 @@ fn requests_are_counted_by_opcode_and_cause() {
 fn a_power_cut_leaves_an_idle_bridge() {
     let mut bench = bench(1);
     for tag in 0..3 {
-        bench.request(0, write(0, 1, tag, tag));
+        bench.request(0, write(0, 1, tag, tag.into()));
         bench.request(0, read(0, 2, tag));
     }
     bench.run();

@@ -233,7 +233,7 @@ impl Writer {
         }
         let numbers = [
             ("request", name),
-            ("version", request.version.0.into()),
+            ("version", request.version.0),
             ("from_ps", slice.from.as_ps()),
             ("duration_ps", slice.until.since(slice.from).as_ps()),
         ];

@@ -474,7 +474,7 @@ impl Stream {
             let version = if self.is_shared {
                 request.version
             } else {
-                shared.version = Version(shared.version.0.saturating_add(1));
+                shared.version = Version(shared.version.0 + 1);
                 shared.version
             };
             Message::write(line, tag, Cause::NonTemporalStore, version, ByteMask::FULL, request.start)

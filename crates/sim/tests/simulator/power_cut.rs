@@ -15,7 +15,7 @@ pub const A: u64 = persistent_line(0);
 pub const B: u64 = persistent_line(4);
 
 /// What is durable of A and of B, as versions.
-pub type State = (u32, u32);
+pub type State = (u64, u64);
 
 /// Writes A and flushes it, then B, so many times over; `fence` comes behind each flush.
 fn writes_in_turn(rounds: u32, flush: Instruction, fence: Option<Instruction>) -> LittleProgram {

@@ -261,7 +261,7 @@ fn check_versions(case: &Case, simulation: &Simulation, is_timed_throughout: boo
         let parts = u32::from(64 / case.machine.core.widest_operation_bytes);
         let least = writes.stores + u32::from(writes.non_temporal > 0);
         let most = writes.stores + writes.vectors * (parts - 1) + writes.non_temporal * parts;
-        assert!((least..=most).contains(&newest.0), "{newest:?} of {address:#x} after {writes:?}");
+        assert!((least..=most).contains(&(newest.0 as u32)), "{newest:?} of {address:#x} after {writes:?}");
         if is_persisted {
             let durable = simulation.durable_version(line);
             assert_eq!(durable, newest, "{address:#x} is not durable at the end, with inserted persists");

@@ -113,7 +113,7 @@ proptest! {
         let messages: Vec<Opcode> = kinds.into_iter().map(|kind| opcodes[kind]).collect();
         let mut bench = bench_of(&link(FlitFormat::Bytes68, 4096));
         for (number, &opcode) in messages.iter().enumerate() {
-            let message = Message { version: Version(number as u32), ..to_message(opcode) };
+            let message = Message { version: Version(number as u64), ..to_message(opcode) };
             bench.at(0, |transmitter, context| transmitter.offer(message, context));
         }
         let mut ours = vec![0; messages.len()];

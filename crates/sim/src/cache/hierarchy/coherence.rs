@@ -54,10 +54,14 @@ impl Hierarchy {
                 }
             }
         }
-        let sharers = if request.want == Want::Own { own } else { entry.sharers | own };
+        let sharers = match request.want {
+            Want::Own => own,
+            Want::Read if self.keeps_no_copy(request.side) => entry.sharers,
+            Want::Read => entry.sharers | own,
+        };
         let is_owned = match request.side {
             // The data cache of the same core may own it.
-            Side::Instruction => entry.is_owned && others == 0,
+            Side::Instruction | Side::Walker => entry.is_owned && others == 0,
             _ => request.want == Want::Own || sharers == own && entry.state != State::Shared,
         };
         let entry = self.shared[last].array.line_mut(in_last);
@@ -71,6 +75,11 @@ impl Hierarchy {
             there = upper.ready;
         }
         cycle.max(there) + snoop
+    }
+
+    /// Whether what that side of a core reads goes into none of its caches.
+    fn keeps_no_copy(&self, side: Side) -> bool {
+        side == Side::Walker && self.private.is_empty()
     }
 
     /// Takes a core's copy away, or its right to write it; what it has that is newer goes to the last level.
@@ -133,7 +142,8 @@ impl Hierarchy {
             self.insert_private(level, core, request.line, content);
         }
         match request.side {
-            Side::Walker | Side::Level(_) => {}
+            Side::Walker => self.given_up(core, request.line),
+            Side::Level(_) => {}
             Side::Instruction => {
                 let array = &mut self.l1i[core];
                 if array.find(request.line).is_none() {

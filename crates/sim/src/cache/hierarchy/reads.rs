@@ -32,6 +32,8 @@ impl Hierarchy {
         };
         let source = source_of(message.opcode);
         for request in self.mshrs.resolve(line, now) {
+            // A walker before it may have left the line to the last level alone.
+            let in_last = if self.exclusive.is_some() { in_last.and_then(|_| self.find_held(line)) } else { in_last };
             match in_last {
                 Some(in_last) if self.suffices(&request, in_last) => {
                     served.extend(told(self.serve_from_last(request, in_last, now, source)));

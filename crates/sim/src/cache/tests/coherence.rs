@@ -168,3 +168,28 @@ fn c116_the_walker_has_no_copy_that_anyone_must_ask_for() {
     assert_eq!(bench.state(0, pm(0)), None);
     assert_eq!(bench.request(0, pm(0), Want::Read, Side::Walker, 100), Outcome::Ready(100 + L2 + BACK, Version(0)));
 }
+
+#[test]
+fn c117_the_walker_is_no_core_that_has_the_line() {
+    let mut bench = Bench::small(2);
+    bench.request(0, pm(0), Want::Read, Side::Walker, 0);
+    bench.answer(pm(0), 50);
+    assert_eq!(bench.write(1, pm(0), 100), 100 + L2 + BACK, "nobody is to be snooped");
+    assert_eq!(bench.caches.counters().snoops, 0);
+    bench.request(0, pm(0), Want::Read, Side::Walker, 200);
+    assert_eq!(bench.caches.counters().snoops, 1, "what another core has written is");
+    assert_eq!(bench.write(1, pm(0), 300), 300 + L2 + BACK, "which no one but it has");
+}
+
+#[test]
+fn c118_stores_are_told_apart_beyond_what_32_bits_count() {
+    let mut bench = Bench::small(1);
+    bench.write(0, pm(0), 0);
+    bench.caches.l1d[0].get_mut(pm(0)).expect("it was written").version = Version(u32::MAX.into());
+    bench.store(0, pm(0));
+    assert_eq!(bench.flush(0, pm(0), false, 100), None);
+    bench.serve(pm(0), 200);
+    assert_eq!(bench.version_in_memory(pm(0)), 1 << 32);
+    bench.read(0, pm(0), 300);
+    assert_eq!(bench.copy(0, pm(0)).version, Version(1 << 32));
+}

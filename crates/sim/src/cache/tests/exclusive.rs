@@ -16,7 +16,7 @@ fn bench(cores: usize, ways: u16) -> Bench {
 }
 
 /// The state and version of a line in the last level or its filter, and whether it is in the filter for some core.
-fn held(bench: &Bench, line: u64) -> Option<(State, u32, bool)> {
+fn held(bench: &Bench, line: u64) -> Option<(State, u64, bool)> {
     let copies = bench.caches.copies();
     let copy = copies.iter().find(|copy| copy.is_last_level && copy.line == pm(line))?;
     Some((copy.content.state, copy.content.version.0, copy.content.sharers != 0))
@@ -164,4 +164,21 @@ fn c810_a_global_flush_writes_what_only_the_last_level_has() {
     let mut written: Vec<_> = bench.writes().iter().map(|(_, line, version)| (*line, *version)).collect();
     written.sort_unstable();
     assert_eq!(written, [(pm(0), 1), (pm(SET), 1)]);
+}
+
+#[test]
+fn c811_what_only_a_walker_has_read_is_in_the_last_level_and_not_in_the_filter() {
+    let last = cache(1, 1, L2 as u16, true, false);
+    let last = CacheConfig { snoop_filter: Some(SnoopFilterConfig { entries: 16, ways: 1 }), ..last };
+    let mut bench = Bench::new(&hierarchy(2, &[last]));
+    bench.request(0, pm(0), Want::Read, Side::Walker, 0);
+    bench.request(1, pm(0), Want::Read, Side::Walker, 0);
+    bench.request(1, pm(0), Want::Read, Side::Data, 0);
+    bench.answer(pm(0), 100);
+    assert_eq!(held(&bench, 0), Some((State::Exclusive, 0, true)), "a core has it too");
+    bench.request(0, pm(1), Want::Read, Side::Walker, 200);
+    bench.answer(pm(1), 300);
+    assert_eq!(held(&bench, 1), Some((State::Exclusive, 0, false)));
+    bench.read(1, pm(1 + SET), 400);
+    assert_eq!(counted(&bench, "evictions"), 0, "the filter has room");
 }

@@ -82,7 +82,7 @@ fn small_l2() -> CacheConfig {
 
 /// A copy of a line, and where it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Copy {
+pub(crate) struct Copy {
     pub line: LineAddress,
     pub content: Line,
     /// The core whose private level has it; none for a shared level.
@@ -190,7 +190,7 @@ impl Bench {
     }
 
     /// What waits at memory, oldest first.
-    fn sent(&self) -> Vec<(u64, Opcode, Cause, LineAddress, u32)> {
+    fn sent(&self) -> Vec<(u64, Opcode, Cause, LineAddress, u64)> {
         let each = |Pending { cycle, message }: &Pending| {
             (*cycle, message.opcode, message.cause, message.line, message.version.0)
         };
@@ -198,7 +198,7 @@ impl Bench {
     }
 
     /// The versions and causes of the writes that wait at memory, oldest first.
-    fn writes(&self) -> Vec<(Cause, LineAddress, u32)> {
+    fn writes(&self) -> Vec<(Cause, LineAddress, u64)> {
         let writes = self.sent().into_iter().filter(|(_, opcode, ..)| *opcode != Opcode::MemRd);
         writes.map(|(_, _, cause, line, version)| (cause, line, version)).collect()
     }
@@ -238,7 +238,7 @@ impl Bench {
         *self.caches.l1d[core].get(line).expect("the core has the line")
     }
 
-    fn version_in_memory(&self, line: LineAddress) -> u32 {
+    fn version_in_memory(&self, line: LineAddress) -> u64 {
         self.memory.get(&line).copied().unwrap_or_default().0
     }
 }

@@ -101,7 +101,7 @@ fn c308_non_temporal_stores_to_one_line_go_on_counting() {
     for turn in 0..3 {
         bench.write_around(turn % 2, pm(0), ByteMask(1), 10 * turn as u64);
     }
-    let versions: Vec<u32> = bench.writes().iter().map(|write| write.2).collect();
+    let versions: Vec<u64> = bench.writes().iter().map(|write| write.2).collect();
     assert_eq!(versions, [1, 2, 3]);
     (0..3).for_each(|turn| _ = bench.serve(pm(0), 100 + turn));
     bench.read(1, pm(0), 200);

@@ -106,13 +106,13 @@ struct World {
     bench: Bench,
     now: u64,
     /// How many stores were performed on each line.
-    newest: HashMap<LineAddress, u32>,
+    newest: HashMap<LineAddress, u64>,
     /// When each version was stored, by a core that computed ahead.
-    stored: HashMap<(LineAddress, u32), u64>,
+    stored: HashMap<(LineAddress, u64), u64>,
     /// What each core waits for.
     awaited: Vec<(usize, LineAddress, Side, Want)>,
     /// Flushes and non-temporal stores that are not acknowledged, with what must be in memory when they are.
-    promised: HashMap<(usize, u32), (LineAddress, u32)>,
+    promised: HashMap<(usize, u32), (LineAddress, u64)>,
 }
 
 impl World {
@@ -128,7 +128,7 @@ impl World {
         }
     }
 
-    fn newest(&self, line: LineAddress) -> u32 {
+    fn newest(&self, line: LineAddress) -> u64 {
         self.newest.get(&line).copied().unwrap_or_default()
     }
 
@@ -175,7 +175,7 @@ impl World {
                 assert_eq!(self.bench.copy(core, line).version.0, self.newest(line));
                 self.bench.caches.l1d[core].find_and_touch(line);
                 let version = self.newest(line) + 1;
-                let ahead = 17 * u64::from(version) % 50;
+                let ahead = 17 * version % 50;
                 let cycle = self.bench.copy(core, line).settled().max(self.now + ahead);
                 self.bench.store_at(core, line, cycle);
                 self.newest.insert(line, version);

@@ -101,13 +101,13 @@ struct World {
     channels: HashMap<Channel, VecDeque<Pending>>,
     /// Requests to memory, by line, in order.
     asked: HashMap<LineAddress, VecDeque<Message>>,
-    memory: HashMap<LineAddress, u32>,
+    memory: HashMap<LineAddress, u64>,
     now: u64,
-    newest: HashMap<LineAddress, u32>,
+    newest: HashMap<LineAddress, u64>,
     /// When each version was stored, by a core that computed ahead.
-    stored: HashMap<(LineAddress, u32), u64>,
+    stored: HashMap<(LineAddress, u64), u64>,
     /// Flushes that are not acknowledged, with what must be in memory when they are.
-    promised: HashMap<(Place, u32), (LineAddress, u32)>,
+    promised: HashMap<(Place, u32), (LineAddress, u64)>,
     /// Non-temporal stores that are not acknowledged.
     around: HashMap<(Place, u32), LineAddress>,
     next_id: u32,
@@ -132,11 +132,11 @@ impl World {
         }
     }
 
-    fn newest(&self, line: LineAddress) -> u32 {
+    fn newest(&self, line: LineAddress) -> u64 {
         self.newest.get(&line).copied().unwrap_or_default()
     }
 
-    fn in_memory(&self, line: LineAddress) -> u32 {
+    fn in_memory(&self, line: LineAddress) -> u64 {
         self.memory.get(&line).copied().unwrap_or_default()
     }
 
@@ -177,7 +177,7 @@ impl World {
         assert_eq!(copy.version.0, newest, "a store comes after the last one");
         copy.state = State::Modified;
         copy.version.0 += 1;
-        copy.stored = copy.settled().max(self.now + 17 * u64::from(copy.version.0) % 50);
+        copy.stored = copy.settled().max(self.now + 17 * copy.version.0 % 50);
         self.stored.insert((line, copy.version.0), copy.stored);
         self.newest.insert(line, newest + 1);
     }
@@ -419,7 +419,7 @@ impl World {
     }
 
     /// What must hold among the copies of a line in a socket.
-    fn check_socket(&self, line: LineAddress, newest: u32, of_line: &[Copy]) {
+    fn check_socket(&self, line: LineAddress, newest: u64, of_line: &[Copy]) {
         let at_cores: Vec<_> = of_line.iter().filter(|copy| copy.core.is_some()).collect();
         for copy in at_cores.iter().filter(|copy| copy.is_first_level_data) {
             assert_eq!(copy.content.version.0, newest, "{copy:?} may be read");

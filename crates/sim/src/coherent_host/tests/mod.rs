@@ -489,7 +489,7 @@ fn check_reads(log: &[Observed]) {
         let begun = begun.as_ps() / 1000;
         let before = written.get(&seen.line).into_iter().flatten().filter(|write| **write < begun).max();
         let before = before.copied().unwrap_or(0);
-        let version = u64::from(seen.version.0);
+        let version = seen.version.0;
         assert!(
             version >= before,
             "{seen:?} is older than the write at {before} ns, which was there before {begun} ns"

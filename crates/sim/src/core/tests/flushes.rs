@@ -86,7 +86,7 @@ fn s306_clwb_leaves_the_line_clean_until_it_is_stored_to() {
     let again = [clwb(RBX, line(0)), mfence(), store(RBX, RCX, line(0)), clwb(RBX, line(0))];
     let mut bench = dirty(core(&again), 1);
     bench.end();
-    let versions: Vec<u32> = bench.sent().iter().map(|sent| sent.version.0).collect();
+    let versions: Vec<u64> = bench.sent().iter().map(|sent| sent.version.0).collect();
     assert_eq!(versions, [1, 2]);
 }
 

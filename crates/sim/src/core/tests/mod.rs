@@ -17,6 +17,7 @@ mod splitting;
 mod stores;
 mod strings;
 mod translation;
+mod warming;
 
 use crate::host::bench::assembler::Instruction;
 use crate::host::bench::{Bench, Script, Setup};

@@ -141,3 +141,79 @@ fn s513_a_load_that_is_under_way_does_not_bring_the_old_line_back() {
     assert_eq!(bench.l1d(0, line(0)).unwrap().version.0, 1);
     assert_eq!(bench.caches().counters().stale_reads, 0);
 }
+
+/// So many dependent multiplications, and a load that waits for them.
+fn load_after(multiplications: usize, address: u64) -> Vec<Instruction> {
+    let mut program = repeated(multiplications, &multiply(RAX, RAX));
+    program.push(load(RDX, RAX, address));
+    program
+}
+
+#[test]
+fn s514_a_load_of_a_line_that_is_being_combined_sends_it_and_waits_for_it() {
+    let mut program = vec![movnti(RBX, RCX, line(0))];
+    program.extend(load_after(10, line(0) + 32));
+    let mut bench = core(&program);
+    bench.end();
+    let first = bench.line(line(0));
+    let [write, read] = bench.sent() else { panic!("two messages, not {:?}", bench.sent()) };
+    assert_eq!((write.opcode, write.mask), (Opcode::MemWrPtl, ByteMask(0xff)));
+    assert_eq!((read.opcode, read.line), (Opcode::MemRd, first));
+    assert!(read.cycle >= write.cycle + WRITE, "{} after {}", read.cycle, write.cycle);
+    assert_eq!(bench.l1d(0, line(0)).unwrap().version.0, 1, "it got what was stored");
+}
+
+#[test]
+fn s515_a_load_finds_no_older_copy_in_the_cache() {
+    let mut program = vec![movnti(RBX, RCX, line(0))];
+    program.extend(load_after(10, line(0)));
+    let mut bench = core(&program);
+    bench.warm(0, line(0), Want::Read);
+    bench.end();
+    assert_eq!(bench.l1d(0, line(0)).unwrap().version.0, 1);
+    assert_eq!(bench.core(0).l1d_hits, 0);
+}
+
+#[test]
+fn s516_a_load_waits_until_the_limit_lets_its_line_go() {
+    let mut program = vec![movntdq_64(line(1)), movnti(RBX, RCX, line(0))];
+    program.extend(load_after(10, line(0)));
+    let mut bench = core_with(&["core.flushes_in_flight=1"], &program);
+    bench.end();
+    assert_eq!(bench.writes(), [FIRST_TURN, FIRST_TURN + WRITE + WAY_BACK]);
+    assert_eq!(bench.l1d(0, line(0)).unwrap().version.0, 1);
+}
+
+#[test]
+fn s517_a_load_waits_for_a_store_that_is_in_the_queue() {
+    let mut bench = core(&[movnti(RBX, RCX, line(0)), load(RDX, RBX, line(0))]);
+    bench.end();
+    let [write, read] = bench.sent() else { panic!("two messages, not {:?}", bench.sent()) };
+    assert_eq!((write.opcode, write.cycle, read.opcode), (Opcode::MemWrPtl, FIRST_TURN, Opcode::MemRd));
+    assert!(read.cycle >= FIRST_TURN + WRITE, "{}", read.cycle);
+    assert_eq!(bench.l1d(0, line(0)).unwrap().version.0, 1, "it got what was stored");
+}
+
+#[test]
+fn s518_loads_of_other_lines_wait_for_nothing() {
+    let mut program = vec![movnti(RBX, RCX, line(0))];
+    program.extend(load_after(10, line(1)));
+    let mut bench = core(&program);
+    bench.end();
+    let other = bench.line(line(1));
+    let [write, read] = bench.sent() else { panic!("two messages, not {:?}", bench.sent()) };
+    assert_eq!((read.opcode, read.line, write.opcode), (Opcode::MemRd, other, Opcode::MemWrPtl));
+    assert!(read.cycle < write.cycle + WRITE, "{} behind {}", read.cycle, write.cycle);
+}
+
+#[test]
+fn s519_a_flush_of_a_line_that_is_being_combined_sends_it() {
+    for flush in [clwb(RBX, line(0)), clflushopt(RBX, line(0)), clflush(RBX, line(0))] {
+        let mut program = vec![movnti(RBX, RCX, line(0)), flush];
+        program.extend(load_after(10, line(9)));
+        let mut bench = core(&program);
+        bench.end();
+        assert_eq!(bench.sent()[0].mask, ByteMask(0xff), "{:?}", bench.sent());
+        assert_eq!(bench.writes(), [FIRST_TURN + 1], "before the end of the thread, and only once");
+    }
+}

@@ -5,6 +5,7 @@ use crate::cache::array::State;
 use crate::cache::hierarchy::Want;
 use crate::host::bench::assembler::*;
 use crate::host::bench::{DRAM, MISS, WAY_OUT};
+use fencepost_kernel::message::Opcode;
 
 const NO_PREFETCH: &str = "core.prefetch_for_ownership=false";
 
@@ -155,11 +156,13 @@ fn s212_an_addition_to_memory_reads_then_writes() {
 }
 
 #[test]
-fn s213_a_non_temporal_store_forwards_nothing_and_holds_no_load() {
-    let mut bench = core(&[movnti(RBX, RCX, line(0)), load(RAX, RBX, line(0))]);
+fn s213_a_non_temporal_store_forwards_nothing_and_holds_no_load_of_another_line() {
+    let mut bench = core(&[movnti(RBX, RCX, line(0)), load(RAX, RBX, line(0)), load(RAX, RBX, line(1))]);
     bench.end();
     assert_eq!(bench.core(0).forwarded_loads, 0);
-    assert_eq!(bench.reads(), [1 + WAY_OUT]);
+    let lines = [bench.line(line(1)), bench.line(line(0))];
+    let reads: Vec<_> = bench.sent().iter().filter(|sent| sent.opcode == Opcode::MemRd).map(|sent| sent.line).collect();
+    assert_eq!((reads.as_slice(), bench.reads()[0]), (lines.as_slice(), 1 + WAY_OUT));
 }
 
 #[test]

@@ -23,11 +23,11 @@ fn read(line: u64) -> Message {
     Message::read(LineAddress(line), Tag(line as u32), Cause::DemandRead, Time::ZERO)
 }
 
-fn write(line: u64, version: u32) -> Message {
+fn write(line: u64, version: u64) -> Message {
     write_bytes(line, version, ByteMask::FULL)
 }
 
-fn write_bytes(line: u64, version: u32, mask: ByteMask) -> Message {
+fn write_bytes(line: u64, version: u64, mask: ByteMask) -> Message {
     Message::write(LineAddress(line), Tag(line as u32), Cause::Flush, Version(version), mask, Time::ZERO)
 }
 
@@ -64,7 +64,7 @@ impl Bench {
     }
 
     /// Class, line, version and time in ns of each answer, in the order of their times.
-    fn answers(&self) -> Vec<(MessageClass, u64, u32, u64)> {
+    fn answers(&self) -> Vec<(MessageClass, u64, u64, u64)> {
         let mut answers: Vec<_> = self
             .completions
             .iter()
@@ -74,7 +74,7 @@ impl Bench {
         answers
     }
 
-    fn durable(&self, line: u64) -> u32 {
+    fn durable(&self, line: u64) -> u64 {
         self.pm.durable_version(LineAddress(line)).0
     }
 }
@@ -278,13 +278,13 @@ proptest! {
         let burst_ns = burst.into();
         let config = PmConfig { write_merging, burst_ns, write_idle_watermark: idle, banks: 2, ..xpoint(ack_at) };
         let mut bench = Bench::new(config);
-        let mut issued = [0u32; 24];
+        let mut issued = [0u64; 24];
         let mut expected_reads = Vec::new();
         let mut at = 0;
         for (gap, line, is_write, is_part) in requests {
             at += gap;
             let mask = if is_part { ByteMask(0xff) } else { ByteMask::FULL };
-            let version = issued[line as usize] + u32::from(is_write);
+            let version = issued[line as usize] + u64::from(is_write);
             let message = if is_write { write_bytes(line, version, mask) } else { read(line) };
             bench.run_before(ns(at));
             if at >= cut || !bench.pm.has_room(&message) {
@@ -298,7 +298,7 @@ proptest! {
         }
         let mut full = bench.pm.clone();
         bench.run_before(ns(cut));
-        let mut acknowledged = [0u32; 24];
+        let mut acknowledged = [0u64; 24];
         for (class, line, version, at) in bench.answers() {
             if class == DONE && at < cut {
                 acknowledged[line as usize] = acknowledged[line as usize].max(version);

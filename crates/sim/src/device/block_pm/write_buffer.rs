@@ -209,11 +209,11 @@ impl WriteBuffer {
 mod tests {
     use super::*;
 
-    fn written(line: u64, version: u32, mask: u64) -> BufferedLine {
+    fn written(line: u64, version: u64, mask: u64) -> BufferedLine {
         BufferedLine { line: LineAddress(line), device_line: line, version: Version(version), mask: ByteMask(mask) }
     }
 
-    fn push(buffer: &mut WriteBuffer, line: u64, version: u32) -> bool {
+    fn push(buffer: &mut WriteBuffer, line: u64, version: u64) -> bool {
         buffer.push(line / 4, 0, written(line, version, u64::MAX), None)
     }
 
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(buffer.start(0, Time::ZERO).lines[0].version, Version(2));
     }
 
-    fn push2(buffer: &mut WriteBuffer, line: u64, version: u32) {
+    fn push2(buffer: &mut WriteBuffer, line: u64, version: u64) {
         buffer.push(line / 2, 0, written(line, version, u64::MAX), None);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! For a rank whose refresh is due no further command of a request is chosen; its open rows are closed, then REF blocks
 //! it for tRFC. The ranks take turns within tREFI. No event is spent on an idle channel: what was missed is made up
-//! for, at the times at which it would have happened.
+//! for, at the times at which it would have happened, and all whole rounds but the last at once.
 
 use super::channel::{Channel, Command};
 use fencepost_kernel::time::{Duration, Time};
@@ -64,6 +64,31 @@ impl Refresh {
             (channel.earliest(command).max(*due), command)
         });
         candidates.min_by_key(|(at, _)| *at).expect("a channel has ranks")
+    }
+
+    /// Lets whole rounds pass in which nothing but refreshing happened, up to the last one that begins by `now`, and
+    /// gives how many refreshes they were. Each was done when it was due, so what it leaves is what the last one leaves.
+    pub fn skip_rounds(&mut self, channel: &Channel, now: Time) -> u64 {
+        let rounds = now.since(self.latest_due()).as_ps() / self.interval.as_ps();
+        if rounds < 2 || !self.is_punctual(channel) {
+            return 0;
+        }
+        self.due.iter_mut().for_each(|due| *due += self.interval * (rounds - 1));
+        self.next_due = earliest(&self.due);
+        (rounds - 1) * self.due.len() as u64
+    }
+
+    /// When the last of the ranks is due.
+    fn latest_due(&self) -> Time {
+        *self.due.iter().max().expect("a channel has ranks")
+    }
+
+    /// Whether each rank can be refreshed as soon as it is due, and has been so before.
+    fn is_punctual(&self, channel: &Channel) -> bool {
+        self.due.iter().zip(&self.over).enumerate().all(|(rank, (due, over))| {
+            let is_closed = *over > Time::ZERO && !channel.has_open_row(rank);
+            is_closed && channel.earliest(Command::Refresh { rank }) <= *due
+        })
     }
 
     /// `rank` is refreshed until `over`.

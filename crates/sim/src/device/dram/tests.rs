@@ -75,7 +75,7 @@ fn read(line: u64) -> Message {
     Message::read(LineAddress(line), Tag(line as u32), Cause::DemandRead, Time::ZERO)
 }
 
-fn write(line: u64, version: u32) -> Message {
+fn write(line: u64, version: u64) -> Message {
     Message::write(LineAddress(line), Tag(line as u32), Cause::Writeback, Version(version), ByteMask::FULL, Time::ZERO)
 }
 

@@ -44,7 +44,7 @@ fn read(line: u64) -> Message {
     Message::read(LineAddress(line), Tag(line as u32), Cause::DemandRead, Time::ZERO)
 }
 
-fn write(line: u64, version: u32) -> Message {
+fn write(line: u64, version: u64) -> Message {
     Message::write(LineAddress(line), Tag(line as u32), Cause::Flush, Version(version), ByteMask::FULL, Time::ZERO)
 }
 
@@ -80,7 +80,7 @@ impl Bench {
     }
 
     /// Class, line, version and time in ns of each answer, in the order of their times.
-    fn answers(&self) -> Vec<(MessageClass, u64, u32, u64)> {
+    fn answers(&self) -> Vec<(MessageClass, u64, u64, u64)> {
         let mut answers: Vec<_> = self
             .completions
             .iter()
@@ -394,7 +394,7 @@ proptest! {
         let burst_ns = burst.into();
         let media = PmConfig { handed_over_writes, row_buffer, row_bytes: 128, write_turns, ..nvm(ack_at) };
         let mut bench = Bench::new(PmConfig { write_merging, burst_ns, requests_per_turn: 2, ..media });
-        let mut issued = [0u32; 12];
+        let mut issued = [0u64; 12];
         let mut at = 0;
         for (gap, line, is_write) in requests {
             at += gap;
@@ -403,11 +403,11 @@ proptest! {
             if at >= cut || !bench.pm.has_room(&message) {
                 continue;
             }
-            issued[line as usize] += u32::from(is_write);
+            issued[line as usize] += u64::from(is_write);
             bench.offer(at, message);
         }
         bench.run_before(ns(cut));
-        let mut acknowledged = [0u32; 12];
+        let mut acknowledged = [0u64; 12];
         for (class, line, version, at) in bench.answers() {
             if class == DONE && at < cut {
                 acknowledged[line as usize] = acknowledged[line as usize].max(version);

@@ -193,7 +193,7 @@ impl WriteQueue {
 mod tests {
     use super::*;
 
-    fn write(line: u64, version: u32, mask: u64) -> QueuedWrite {
+    fn write(line: u64, version: u64, mask: u64) -> QueuedWrite {
         QueuedWrite {
             line: LineAddress(line),
             device_line: line,

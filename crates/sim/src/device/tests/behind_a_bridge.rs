@@ -101,10 +101,10 @@ proptest! {
             ..dram::tests::ddr4_2400()
         };
         let mut system = system(credits, pm, dram);
-        let mut issued = [0u32; LINES];
-        let mut complete = [0u32; LINES];
+        let mut issued = [0u64; LINES];
+        let mut complete = [0u64; LINES];
         // By tag: the line, and the version that a read must see at least.
-        let mut asked: Vec<(usize, u32)> = Vec::new();
+        let mut asked: Vec<(usize, u64)> = Vec::new();
         let mut at = 0;
         for (gap, index, is_write, is_partial) in requests {
             at += gap * 1000;

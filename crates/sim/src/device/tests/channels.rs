@@ -30,7 +30,7 @@ fn times_in_device(channels: u16, requests: &[(u64, Message)]) -> BTreeMap<u32, 
 
 /// A read or write that is the `number`th request.
 fn request(number: usize, line: u64, is_write: bool) -> Message {
-    let message = if is_write { write(line, number as u32 + 1) } else { read(line) };
+    let message = if is_write { write(line, number as u64 + 1) } else { read(line) };
     Message { tag: Tag(number as u32), ..message }
 }
 

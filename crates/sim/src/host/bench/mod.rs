@@ -20,6 +20,7 @@ use crate::config::{Machine, SourceText};
 use crate::core::persist::{PersistMode, PersistPolicy};
 use crate::core::split::split;
 use crate::core::stats::CoreStats;
+use crate::host::sample_plan::SamplePlan;
 use crate::system::persist_policy;
 use fencepost_isa::InstructionSet;
 use fencepost_isa::micro_op::DecodedBlock;
@@ -55,6 +56,7 @@ pub struct Setup {
     pm_writes_limit: Option<u64>,
     seed: u64,
     is_code_cold: bool,
+    only_warms: bool,
     keeps_recorded_order: bool,
     vdso: Option<std::ops::Range<u64>>,
     decoder: Option<Decoder>,
@@ -102,6 +104,12 @@ impl Setup {
     /// No code is in any cache.
     pub fn cold_code(mut self) -> Setup {
         self.is_code_cold = true;
+        self
+    }
+
+    /// Nothing is replayed in detail: all lies between the intervals of a sample.
+    pub fn only_warming(mut self) -> Setup {
+        self.only_warms = true;
         self
     }
 
@@ -209,6 +217,9 @@ impl Bench {
         };
         let config = host_config(&machine);
         let mut host = Host::new(&config, workload);
+        if setup.only_warms {
+            host.sample(SamplePlan { period: 1 << 40, detail: 1, warmup: 0 });
+        }
         if setup.keeps_recorded_order {
             host.keep_recorded_order(&record).expect("the record is sound");
         }
@@ -367,6 +378,11 @@ impl Bench {
     /// What a core counted.
     pub fn core(&self, core: usize) -> &CoreStats {
         &self.host.socket.cores[core].stats
+    }
+
+    /// What a core has learnt: its TLB and the prefetcher of its first-level data cache.
+    pub fn learnt(&self, core: usize) -> [String; 2] {
+        self.host.socket.cores[core].learnt()
     }
 
     /// The cycle in which the read of a line was first sent.

@@ -280,7 +280,7 @@ proptest! {
         prop_assert_eq!(bench.stale_reads(), 0);
         for (&line, &count) in stores.iter().filter(|(line, _)| **line >= PM / 64) {
             let line = bench.line(line * 64);
-            prop_assert_eq!(bench.newest_version(line).0, count, "{:?}", line);
+            prop_assert_eq!(bench.newest_version(line).0, u64::from(count), "{:?}", line);
         }
         let begins: Vec<bool> = bench.boundaries.iter().map(|(boundary, _)| boundary.begins).collect();
         prop_assert!(begins.iter().enumerate().all(|(index, begins)| *begins == index.is_multiple_of(2)), "{begins:?}");
@@ -319,7 +319,7 @@ proptest! {
             stores.iter().map(|(&line, &count)| (bench.line(line * 64), count)).collect();
         for (line, count) in lines {
             let in_memory = bench.memory.versions.get(&line).copied().unwrap_or_default();
-            prop_assert_eq!(bench.newest_version(line).max(in_memory).0, count, "{:?}", line);
+            prop_assert_eq!(bench.newest_version(line).max(in_memory).0, u64::from(count), "{:?}", line);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::cache::observation_log::{Access, Observation};
 use fencepost_kernel::line::Version;
 
 /// The accesses so far: whose, how, and which version.
-fn observed(bench: &Bench) -> Vec<(usize, Access, u32)> {
+fn observed(bench: &Bench) -> Vec<(usize, Access, u64)> {
     let log = bench.host().observations().expect("it is kept");
     log.observations().iter().map(|seen| (seen.core, seen.access, seen.version.0)).collect()
 }

@@ -125,7 +125,7 @@ fn h409_what_was_written_while_warming_is_in_memory_in_the_region() {
     );
     let mut bench = one_core(script);
     assert_eq!([PM, PM + 64].map(|address| bench.l1d(0, address).unwrap().version.0), [1, 1]);
-    let written: Vec<u32> = bench.sent().iter().filter(|sent| sent.cycle > 0).map(|sent| sent.version.0).collect();
+    let written: Vec<u64> = bench.sent().iter().filter(|sent| sent.cycle > 0).map(|sent| sent.version.0).collect();
     assert_eq!(written.last(), Some(&1), "the line that was dirty when the region began");
     assert_eq!(bench.caches().counters().stale_reads, 0);
 }

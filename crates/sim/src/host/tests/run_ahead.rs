@@ -26,7 +26,7 @@ fn stored(multiplications: u64) -> u64 {
 }
 
 /// The writes that memory got, with the cycle and the version of each.
-fn writes(bench: &Bench) -> Vec<(u64, u32)> {
+fn writes(bench: &Bench) -> Vec<(u64, u64)> {
     let writes = bench.sent().iter().filter(|sent| sent.opcode == Opcode::MemWr);
     writes.map(|sent| (sent.cycle, sent.version.0)).collect()
 }
@@ -67,7 +67,7 @@ fn h704_a_store_behind_a_flush_of_its_line_is_not_in_it() {
         script.run(0, &[store(RBX, RAX, PM), flush, store(RBX, RAX, PM + 8), clwb(RBX, PM)]);
         let mut bench = Setup::machine(&[]).run(script);
         bench.end();
-        let flushed: Vec<u32> =
+        let flushed: Vec<u64> =
             bench.sent().iter().filter(|sent| sent.cause == Cause::Flush).map(|s| s.version.0).collect();
         assert_eq!(flushed, [1, 2]);
     }

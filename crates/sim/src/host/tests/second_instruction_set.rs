@@ -118,7 +118,7 @@ fn runs(instructions: &[Instruction]) -> Bench {
 }
 
 /// Versions that the host was promised to be durable, and was given that promise's acknowledgement for.
-fn durable(bench: &Bench) -> Vec<u32> {
+fn durable(bench: &Bench) -> Vec<u64> {
     let log = bench.caches().persist_log().expect("it is kept");
     log.promises().iter().filter(|promise| promise.kept.is_some()).map(|promise| promise.version.0).collect()
 }

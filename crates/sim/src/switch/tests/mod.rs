@@ -236,11 +236,11 @@ fn read(line: u64, tag: u32, ps: u64) -> Message {
     Message::read(LineAddress(line), Tag(tag), Cause::DemandRead, Time::from_ps(ps))
 }
 
-fn write(line: u64, version: u32, tag: u32, ps: u64) -> Message {
+fn write(line: u64, version: u64, tag: u32, ps: u64) -> Message {
     Message::write(LineAddress(line), Tag(tag), Cause::Flush, Version(version), ByteMask::FULL, Time::from_ps(ps))
 }
 
-fn partial_write(line: u64, version: u32, mask: u64, tag: u32, ps: u64) -> Message {
+fn partial_write(line: u64, version: u64, mask: u64, tag: u32, ps: u64) -> Message {
     let cause = Cause::NonTemporalStore;
     Message::write(LineAddress(line), Tag(tag), cause, Version(version), ByteMask(mask), Time::from_ps(ps))
 }

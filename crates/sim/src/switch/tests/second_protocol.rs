@@ -195,11 +195,11 @@ fn component(port: u16) -> ComponentId {
 }
 
 fn fetch_at(ps: u64, line: u64, version: u32) -> Message {
-    Message { version: Version(version), ..fetch(LineAddress(line), Tag(version), Time::from_ps(ps)) }
+    Message { version: Version(version.into()), ..fetch(LineAddress(line), Tag(version), Time::from_ps(ps)) }
 }
 
 fn swap_at(ps: u64, line: u64, version: u32) -> Message {
-    swap(LineAddress(line), Tag(version), Version(version), Time::from_ps(ps))
+    swap(LineAddress(line), Tag(version), Version(version.into()), Time::from_ps(ps))
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn under_load(link: &LinkConfig, queue: EventQueue) -> Wired {
             let below = at(HOSTS + (host + version as u16) % DEVICES, 0);
             wired.send(device, fetch_at(ps, above, version));
             wired.send(device, swap_at(ps, above, version));
-            wired.send(host, Message { version: Version(version), ..read(below, version, ps) });
+            wired.send(host, Message { version: Version(version.into()), ..read(below, version, ps) });
             wired.send(host, write(below, version, version, ps));
         }
     }

@@ -172,7 +172,7 @@ fn reads_and_writes_are_mixed_evenly_and_versions_of_writes_only_grow() {
     let bench = Bench::new(&[stream], 1).run(600);
     let is_write: Vec<bool> = bench.sent.iter().map(|(_, message)| message.is_write()).collect();
     assert!(is_write.chunks(3).all(|three| three.iter().filter(|is_write| **is_write).count() == 1));
-    let versions: Vec<u32> =
+    let versions: Vec<u64> =
         bench.sent.iter().filter(|(_, message)| message.is_write()).map(|(_, message)| message.version.0).collect();
     assert_eq!(versions, (1..=200).collect::<Vec<_>>());
 }

@@ -352,6 +352,39 @@ fn refreshes_of_an_idle_time_are_made_up_for_and_cost_nothing() {
     assert_eq!(bench.dram.counters().refreshes, 10);
 }
 
+/// What two reads get, `idle` refresh intervals apart, and how many refreshes there were; with each command recorded,
+/// every single refresh is made.
+fn around_idle_time(config: &DramConfig, idle: f64, is_recorded: bool) -> (Vec<(u64, u64)>, u64) {
+    let mut bench = Bench::new(config.clone());
+    if !is_recorded {
+        bench.dram.commands = None;
+    }
+    bench.offer(cycles(5), read(0));
+    bench.offer(cycles(5 + (idle * 9364.0) as u64), read(1));
+    bench.offer(cycles(9 + (idle * 9364.0) as u64), read(NEXT_ROW));
+    let bench = bench.finish();
+    (bench.reads(), bench.dram.counters().refreshes)
+}
+
+#[test]
+fn rounds_that_are_made_up_for_at_once_leave_what_single_ones_leave() {
+    for ranks in [1, 2, 4] {
+        let config = DramConfig { ranks, ..ddr4_2400() };
+        for step in 0..400 {
+            let idle = f64::from(step) * 0.037;
+            let single = around_idle_time(&config, idle, true);
+            assert_eq!(around_idle_time(&config, idle, false), single, "{ranks} ranks, {idle} intervals");
+        }
+    }
+}
+
+#[test]
+fn hours_without_a_request_are_made_up_for_at_once() {
+    let idle = 1e9;
+    let (reads, refreshes) = around_idle_time(&ddr4_2400(), idle, false);
+    assert_eq!((reads.len(), refreshes), (3, 1_000_000_000));
+}
+
 /// The clock cycles and the refreshes that sequential reads of `count` lines take when the queue is never empty.
 fn sequential_reads(config: DramConfig, count: u64) -> (u64, u64) {
     let mut bench = Bench::new(config);

@@ -121,7 +121,7 @@ impl DeviceAccess {
 
 /// What a write now makes of its line: each owner of the line writes it later than its owner before.
 pub(super) fn written_at(now: Time) -> Version {
-    Version((now.as_ps() / 1000) as u32)
+    Version(now.as_ps() / 1000)
 }
 
 impl Accelerator {
@@ -339,5 +339,16 @@ impl Accelerator {
         if let Some(data) = data {
             self.send(trail.message(Opcode::SnoopedData, line, data), lookup + read, context);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_after_four_seconds_writes_a_newer_version() {
+        let at = |ns: u64| written_at(Time::from_ps(1000 * ns));
+        assert!(at(u64::from(u32::MAX) + 2) > at(u32::MAX.into()));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn read_of(bench: &mut Bench, line: u64) -> Option<u32> {
+fn read_of(bench: &mut Bench, line: u64) -> Option<u64> {
     let (action, request) = bench.offer_read(line);
     bench.settle();
     match (action, bench.sent.last()) {

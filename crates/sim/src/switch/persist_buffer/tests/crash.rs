@@ -3,7 +3,7 @@
 use super::*;
 
 /// A scripted life of a buffer: each closure does one thing, each step in between is a place for a power cut.
-fn script(policy: DrainPolicy) -> (Parameters, Vec<(u64, u32, ByteMask)>) {
+fn script(policy: DrainPolicy) -> (Parameters, Vec<(u64, u64, ByteMask)>) {
     let writes = vec![
         (1, 1, ByteMask::FULL),
         (2, 1, ByteMask::FULL),
@@ -19,7 +19,7 @@ fn script(policy: DrainPolicy) -> (Parameters, Vec<(u64, u32, ByteMask)>) {
 }
 
 /// The newest acknowledged version of each half of each line.
-type Acknowledged = BTreeMap<u64, [u32; 2]>;
+type Acknowledged = BTreeMap<u64, [u64; 2]>;
 
 /// Runs the script for `steps` steps of the controller. The device lags, so that a line is written again while it is
 /// drained: it takes a drain only every 23rd step. Gives the bench and what was
@@ -157,7 +157,7 @@ fn after_a_cut_between_two_contents_of_a_line_the_younger_alone_is_drained() {
     bench.apply(Input::PowerOn);
     assert_eq!(bench.lines_in(EntryState::Dirty), [1]);
     bench.settle();
-    let versions: Vec<u32> = bench.drains.iter().map(|(_, data)| data.version.0).collect();
+    let versions: Vec<u64> = bench.drains.iter().map(|(_, data)| data.version.0).collect();
     assert_eq!(versions, [2]);
 }
 
@@ -169,7 +169,7 @@ fn what_is_being_drained_comes_before_a_younger_content_of_its_line() {
     bench.cut_power();
     bench.apply(Input::PowerOn);
     bench.settle();
-    let versions: Vec<u32> = bench.drains.iter().map(|(_, data)| data.version.0).collect();
+    let versions: Vec<u64> = bench.drains.iter().map(|(_, data)| data.version.0).collect();
     assert_eq!(versions, [1], "the younger one waits");
     let acknowledgement = bench.device_writes();
     bench.acknowledge(acknowledgement);

@@ -52,7 +52,7 @@ impl Memory {
         }
     }
 
-    fn halves(&self, line: u64) -> [u32; 2] {
+    fn halves(&self, line: u64) -> [u64; 2] {
         self.0.get(&LineAddress(line)).copied().unwrap_or_default().map(|version| version.0)
     }
 }
@@ -120,7 +120,7 @@ impl<R: Rules> Bench<R> {
         assert_eq!(invariants::violated(&self.parameters, &self.state), None, "{:#?}", self.state);
     }
 
-    fn offer_write(&mut self, line: u64, version: u32, mask: ByteMask) -> (Action, RequestId) {
+    fn offer_write(&mut self, line: u64, version: u64, mask: ByteMask) -> (Action, RequestId) {
         let request = RequestId(self.next_request);
         self.next_request += 1;
         let write = Write { request, line: LineAddress(line), version: Version(version), mask };
@@ -165,7 +165,7 @@ impl<R: Rules> Bench<R> {
     }
 
     /// A whole-line write, handled to the end.
-    fn write(&mut self, line: u64, version: u32) {
+    fn write(&mut self, line: u64, version: u64) {
         assert_eq!(self.offer_write(line, version, ByteMask::FULL).0, Action::Admitted);
         self.settle();
     }
@@ -201,7 +201,7 @@ impl<R: Rules> Bench<R> {
         self.sent.contains(&Output::Completed(request))
     }
 
-    fn entry(&self, line: u64) -> (EntryState, u32) {
+    fn entry(&self, line: u64) -> (EntryState, u64) {
         let slot = self.state.slot(self.state.youngest(LineAddress(line)).expect("the line is held"));
         (slot.state, slot.data.version.0)
     }

@@ -119,7 +119,7 @@ mutant!(TrustsSelector { const LOOKS_UP_AGAIN: bool = false; });
 
 /// The version that a read sees after versions 1 and 2 of its line were acknowledged, 1 of them on its way to the
 /// device.
-fn version_read<R: Rules>() -> Option<u32> {
+fn version_read<R: Rules>() -> Option<u64> {
     let mut bench: Bench<R> = Bench::with_rules(parameters(4, DrainPolicy::AtOnce));
     bench.write(1, 1);
     bench.write(1, 2);
@@ -127,7 +127,7 @@ fn version_read<R: Rules>() -> Option<u32> {
 }
 
 /// The version that a read of line 1 sees; none if it is never answered.
-fn read_version<R: Rules>(bench: &mut Bench<R>) -> Option<u32> {
+fn read_version<R: Rules>(bench: &mut Bench<R>) -> Option<u64> {
     let (action, _) = bench.offer_read(1);
     if action == Action::Passed {
         return Some(bench.memory.halves(1)[0]);
@@ -144,19 +144,19 @@ fn read_version<R: Rules>(bench: &mut Bench<R>) -> Option<u32> {
 fn a_read_sees_something_old_under_each_rule_broken_for_reads() {
     assert_eq!(version_read::<Sound>(), Some(2));
     assert_eq!(version_read::<ReadsOldest>(), Some(1));
-    fn of_a_draining_line<R: Rules>() -> Option<u32> {
+    fn of_a_draining_line<R: Rules>() -> Option<u64> {
         let mut bench: Bench<R> = Bench::with_rules(parameters(4, DrainPolicy::AtOnce));
         bench.write(1, 1);
         read_version(&mut bench)
     }
     assert_eq!((of_a_draining_line::<Sound>(), of_a_draining_line::<DrainUnseen>()), (Some(1), Some(0)));
-    fn behind_its_write<R: Rules>() -> Option<u32> {
+    fn behind_its_write<R: Rules>() -> Option<u64> {
         let mut bench: Bench<R> = Bench::with_rules(parameters(4, DrainPolicy::AtOnce));
         bench.offer_write(1, 1, ByteMask::FULL);
         read_version(&mut bench)
     }
     assert_eq!((behind_its_write::<Sound>(), behind_its_write::<InputUnseen>()), (Some(1), Some(0)));
-    fn of_a_line_that_goes<R: Rules>() -> Option<u32> {
+    fn of_a_line_that_goes<R: Rules>() -> Option<u64> {
         let mut bench: Bench<R> = Bench::with_rules(parameters(4, DrainPolicy::AtOnce));
         bench.write(1, 1);
         let drain = bench.device_writes();

@@ -55,8 +55,8 @@ fn any_parameters() -> impl Strategy<Value = Parameters> {
 /// A request of a host that has no answer.
 #[derive(Clone, Copy, Debug)]
 enum Pending {
-    Write { line: u64, version: u32, mask: ByteMask },
-    Read { line: u64, at_least: u32 },
+    Write { line: u64, version: u64, mask: ByteMask },
+    Read { line: u64, at_least: u64 },
 }
 
 struct World {
@@ -68,9 +68,9 @@ struct World {
     /// Acknowledgements that found no place.
     refused: VecDeque<Acknowledgement>,
     /// Versions issued of each line.
-    issued: [u32; 4],
+    issued: [u64; 4],
     /// The newest acknowledged version of each half of each line.
-    acknowledged: [[u32; 2]; 4],
+    acknowledged: [[u64; 2]; 4],
     /// How much of `bench.sent` has been looked at.
     seen: usize,
 }
@@ -82,7 +82,7 @@ impl World {
         })
     }
 
-    fn newest_acknowledged(&self, line: u64) -> u32 {
+    fn newest_acknowledged(&self, line: u64) -> u64 {
         self.acknowledged[line as usize].into_iter().max().unwrap()
     }
 
@@ -156,7 +156,7 @@ impl World {
         }
     }
 
-    fn answer(&mut self, request: RequestId, version: u32) {
+    fn answer(&mut self, request: RequestId, version: u64) {
         let Some(Pending::Read { line, at_least }) = self.pending.remove(&request) else {
             panic!("an answer to what nobody read")
         };

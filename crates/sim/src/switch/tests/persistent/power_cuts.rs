@@ -7,7 +7,7 @@ use super::*;
 fn busy(scheme: Scheme, entries: u16) -> Bench {
     let mut bench = Bench::new(&config(entries), 2, 2, 64, Role::Persistent(scheme));
     bench.devices_answer_after(60);
-    for round in 0..6u32 {
+    for round in 0..6u64 {
         for line in 0..5u64 {
             let ps = u64::from(round) * 40_000 + line * 300;
             bench.arrive(ps, (line % 2) as u16, write(line, round + 1, line as u32, ps));

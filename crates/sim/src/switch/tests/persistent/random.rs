@@ -25,9 +25,9 @@ fn random_traffic(
     // Chain number n belongs to host n modulo 2 and line n / 2 of the device number n / 2 modulo 2; its tag is n.
     let line = |chain: usize| line_of(chain as u64 / 2 % 2, chain as u64);
     let mut done = vec![0; deeds.len()];
-    let mut newest = vec![0u32; deeds.len()];
+    let mut newest = vec![0u64; deeds.len()];
     let mut seen = 0;
-    let send_next = |bench: &mut Bench, chain: usize, done: &[usize], newest: &mut [u32]| {
+    let send_next = |bench: &mut Bench, chain: usize, done: &[usize], newest: &mut [u64]| {
         let Some(deed) = deeds[chain].get(done[chain]) else { return };
         let (tag, now) = (chain as u32, bench.now.as_ps());
         let message = match deed {
@@ -35,7 +35,7 @@ fn random_traffic(
             Deed::Write => write(line(chain), newest[chain] + 1, tag, now),
             Deed::WriteHalf => partial_write(line(chain), newest[chain] + 1, 0xFFFF_FFFF, tag, now),
         };
-        newest[chain] += u32::from(message.is_write());
+        newest[chain] += u64::from(message.is_write());
         bench.send((chain % HOSTS) as u16, message);
     };
     for chain in 0..deeds.len() {
