@@ -290,6 +290,9 @@ class Record:
         self.orders: dict[int, list[Order]] = {}  # of each TRACE frame, or of none
         self.ended: str | None = None
         self.lost: int | None = None
+        self.processes = 0  # of its tree, where it is the first
+        self.sharers: list[str] = []
+        self.program_instructions: int | None = None  # where there are windows of it
         self.is_sealed = False
         for frame in self.frames:
             if frame.kind == CODE:
@@ -377,6 +380,11 @@ class Record:
             indexed = (kind, thread, offset, instructions)
             if indexed != (frame.kind, frame.thread, frame.offset, frame.instructions):
                 raise Damaged("the seal's index names another frame")
+        if not cursor.done():
+            self.processes = cursor.varint()
+            self.sharers = [cursor.text() for _ in range(cursor.varint())]
+        if not cursor.done():
+            self.program_instructions = cursor.varint()
         if not cursor.done():
             raise Damaged("something follows the seal's last entry")
         self.is_sealed = True

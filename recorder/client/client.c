@@ -28,6 +28,7 @@
 #include "region_checks.h"
 #include "region_of_interest.h"
 #include "selected_memory.h"
+#include "signal_actions.h"
 #include "signals.h"
 #include "synchronisation.h"
 #include "system_call_events.h"
@@ -67,6 +68,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   }
   drmgr_init();
   lifeline_hold();
+  signal_actions_init();
   descriptor_limit_init();
   frame_init();
   keeper_begin();

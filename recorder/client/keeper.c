@@ -8,6 +8,7 @@
 #include "recording.h"
 
 #include <limits.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define STACK_BYTES (256u * 1024)
 /* What it does takes a moment; who holds a lock that it needs is dead. */
@@ -22,6 +24,13 @@
 /* Newer than the headers may be. */
 #define CALL_PIDFD_OPEN 434
 #define CALL_CLOSE_RANGE 436
+
+/* So often is looked at most whether it has closed its copies of descriptors. */
+#define LOOKS_MAX 200
+#define LOOK_NS 10000000
+
+/* A futex, in the memory that both have. */
+static int32_t has_closed;
 
 static uint64_t with_signals(uint64_t blocked) {
   uint64_t before = 0;
@@ -37,6 +46,15 @@ static void leave_behind(void) {
   if (record > 0)
     raw_system_call(CALL_CLOSE_RANGE, 0, record - 1, 0);
   raw_system_call(CALL_CLOSE_RANGE, record + 1, UINT_MAX, 0);
+  __atomic_store_n(&has_closed, 1, __ATOMIC_RELEASE);
+  raw_system_call(SYS_futex, (uintptr_t)&has_closed, FUTEX_WAKE, 1);
+}
+
+/* Until then a pipe that the program closes would not end. */
+static void await_closed(void) {
+  const struct timespec time = {.tv_nsec = LOOK_NS};
+  for (int i = 0; i < LOOKS_MAX && __atomic_load_n(&has_closed, __ATOMIC_ACQUIRE) == 0; i++)
+    raw_system_call_of_5(SYS_futex, (uintptr_t)&has_closed, FUTEX_WAIT, 0, (uintptr_t)&time, 0);
 }
 
 /* Kills itself if it cannot come to its end. */
@@ -96,13 +114,16 @@ void keeper_begin(void) {
   kill_keeper(recording.control);
   char *stack = pages_allocate(STACK_BYTES);
   uint64_t before = with_signals(UINT64_MAX);
+  __atomic_store_n(&has_closed, 0, __ATOMIC_RELEASE);
   /* A child that sends no signal when it ends: the program's waits do not see it. */
   long keeper = clone_onto(stack + STACK_BYTES, CLONE_VM);
   with_signals(before);
-  if (keeper > 0)
+  if (keeper > 0) {
     __atomic_store_n(&recording.control->keeper, (int32_t)keeper, __ATOMIC_RELEASE);
-  else
+    await_closed();
+  } else {
     pages_free(stack, STACK_BYTES);
+  }
 }
 
 void keeper_end(void) { kill_keeper(recording.control); }

@@ -10,6 +10,7 @@
 #include "process_image.h"
 #include "raw_system_call.h"
 #include "recording.h"
+#include "signal_actions.h"
 #include "threads.h"
 #include "unrecorded_children.h"
 
@@ -23,8 +24,8 @@ void process_events_before_childs_call(int number) {
    * engine must see the exec. */
   if (!is_unrecorded_child || number != SYS_execve)
     return;
-  unrecorded_child_runs(process_id_of_caller(),
-                        (const char *)(ptr_uint_t)dr_syscall_get_param(drcontext, 0));
+  unrecorded_child_executes(process_id_of_caller(),
+                            (const char *)(ptr_uint_t)dr_syscall_get_param(drcontext, 0));
   descriptor_limit_apply();
   /* Only returns when it fails, and then so will the program's own call. */
   raw_system_call(SYS_execve, dr_syscall_get_param(drcontext, 0),
@@ -34,6 +35,7 @@ void process_events_before_childs_call(int number) {
 static void on_fork(void *drcontext) {
   block_plans_after_fork();
   if (process_image_forks(thread_of(drcontext))) {
+    signal_actions_continue_in_child();
     descriptor_limit_continue_in_child();
     keeper_begin();
     baton_await_turn_in_child(thread_of(drcontext));

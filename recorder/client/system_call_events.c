@@ -8,6 +8,7 @@
 #include "baton.h"
 #include "baton_calls.h"
 #include "process_events.h"
+#include "signal_actions.h"
 #include "signal_waits.h"
 #include "signals.h"
 #include "supplies.h"
@@ -85,6 +86,7 @@ static bool on_before(void *drcontext, int number) {
   }
   if (withheld_call(drcontext, number))
     return false;
+  signal_actions_before_call(drcontext, number);
   if (!thread->is_recorded)
     process_events_before_childs_call(number);
   if (!thread_is_followed(thread) && !baton_has(thread))
@@ -111,6 +113,7 @@ static void on_after(void *drcontext, int number) {
     return;
   }
   signals_after_call(number, result);
+  signal_actions_after_call(number, result);
   if (thread->system_call.number != number)
     return;
   if (thread_is_followed(thread))

@@ -53,7 +53,7 @@ bool descriptor_number(int descriptor, const char *name, uint64_t *number) {
   return true;
 }
 
-static bool has_messages(int descriptor) {
+bool socket_has_messages(int descriptor) {
   int type;
   uint32_t bytes = sizeof(type);
   return raw_system_call_of_5(SYS_getsockopt, (uintptr_t)descriptor, SOL_SOCKET, SO_TYPE,
@@ -73,7 +73,7 @@ uint64_t channel_key_of_descriptor(int descriptor) {
   switch (status.st_mode & S_IFMT) {
   case S_IFSOCK:
     return key_of(number_of(&status),
-                  has_messages(descriptor) ? CHANNEL_OF_MESSAGES : CHANNEL_OF_BYTES);
+                  socket_has_messages(descriptor) ? CHANNEL_OF_MESSAGES : CHANNEL_OF_BYTES);
   case S_IFIFO:
     return key_of(number_of(&status), CHANNEL_OF_BYTES);
   case 0: /* All eventfds have the same inode; the kernel numbers them elsewhere. */

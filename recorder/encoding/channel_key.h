@@ -23,6 +23,9 @@ enum channel_kind {
 
 enum channel_kind channel_kind(uint64_t key);
 
+/* Whether a socket keeps messages apart. */
+bool socket_has_messages(int descriptor);
+
 /* Of a pipe, a socket or an eventfd; 0 of anything else. */
 uint64_t channel_key_of_descriptor(int descriptor);
 uint64_t channel_key_of_queue(int identifier);

@@ -75,6 +75,14 @@ bool channels_have_signals(uint64_t key) {
   return have;
 }
 
+bool channels_have_peer(uint64_t key) {
+  supply_table_lock();
+  const struct channel *channel = channel_of(key);
+  bool have = channel != NULL && channel->peer != 0;
+  supply_table_unlock();
+  return have;
+}
+
 /* 0 where there is none left. */
 static uint32_t allocate_supply(void) {
   struct supply_table *table = supply_table();
@@ -136,6 +144,34 @@ struct transfer_edge channels_give(uint64_t key, uint64_t bytes) {
   return edge;
 }
 
+struct transfer_edge channels_end(uint64_t key, int32_t process) {
+  struct transfer_edge edge = {.clock = process > 0 ? 0 : clock_advance()};
+  supply_table_lock();
+  struct channel *channel = channel_of(key);
+  if (channel != NULL && channel->peer != 0)
+    channel = channel_of(channel->peer);
+  if (channel != NULL) {
+    channel->end_clock = region_is_outside ? 0 : edge.clock;
+    channel->end_process = region_is_outside ? 0 : process;
+    edge.channel = channel->number;
+  }
+  supply_table_unlock();
+  return edge;
+}
+
+struct channel_end channels_look_at_end(uint64_t key) {
+  struct channel_end end = {{0}, 0};
+  supply_table_lock();
+  const struct channel *channel = channel_of(key);
+  if (channel != NULL) {
+    end.edge.channel = channel->number;
+    end.edge.clock = region_of_interest_clock(channel->end_clock);
+    end.process = channel->end_process;
+  }
+  supply_table_unlock();
+  return end;
+}
+
 static uint64_t amount(const struct channel *channel, uint64_t bytes) {
   switch (channel_kind(channel->key)) {
   case CHANNEL_OF_BYTES:
@@ -172,6 +208,9 @@ static struct transfer_edge transfer(uint64_t key, uint64_t bytes, bool takes) {
     edge.channel = channel->number;
     edge.clock = region_of_interest_clock(look_at(channel, bytes));
     channel->consumed += takes ? amount(channel, bytes) : 0;
+    /* What else was there came from outside. */
+    if (channel->consumed > channel->supplied)
+      channel->consumed = channel->supplied;
     forget_consumed(channel);
   }
   supply_table_unlock();
@@ -189,6 +228,8 @@ struct transfer_edge channels_look(uint64_t key, uint64_t bytes) {
 /* What has been written to a channel, as what another one held. */
 static void hold_what_was_in(struct channel *channel, const struct channel *other) {
   channel->number = other->number;
+  channel->end_clock = other->end_clock;
+  channel->end_process = other->end_process;
   channel->supplied = other->supplied;
   channel->first = other->first;
   channel->last = other->last;

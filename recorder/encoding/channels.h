@@ -22,6 +22,9 @@ uint64_t channels_number(uint64_t key);
 void channels_set_signals(uint64_t key);
 bool channels_have_signals(uint64_t key);
 
+/* Whether it is one end of a connection whose other end is known. */
+bool channels_have_peer(uint64_t key);
+
 /* What became of one side of a transfer. */
 struct transfer_edge {
   uint64_t channel; /* its number; 0: the table is full, and the edge is not known */
@@ -34,6 +37,17 @@ struct transfer_edge channels_give(uint64_t key, uint64_t bytes);
  * supplied then. */
 struct transfer_edge channels_take(uint64_t key, uint64_t bytes);
 struct transfer_edge channels_look(uint64_t key, uint64_t bytes);
+
+/* How a stream ended, as far as that is known: a close, or a process's end. */
+struct channel_end {
+  struct transfer_edge edge;
+  int32_t process; /* its number, from 1; 0: none */
+};
+
+/* A descriptor is closed that could write to where the key's writes go: by a call, or, by the end
+ * of a process, whose number from 1 that is. */
+struct transfer_edge channels_end(uint64_t key, int32_t process);
+struct channel_end channels_look_at_end(uint64_t key);
 
 /* The two ends of a connection; 0: unknown. */
 void channels_connect(uint64_t one, uint64_t other);

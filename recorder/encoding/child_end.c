@@ -6,9 +6,17 @@
 #include "record_format.h"
 #include "recording.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+void child_end_send(struct thread *thread, uint64_t number) {
+  struct fields fields;
+  fields_begin(&fields);
+  fields_number(&fields, number);
+  fields_send_clocked(&fields, thread, EVENT_CHILD_WAIT, clock_advance());
+}
 
 /* What the caller was told: a child has ended. */
 static void note(struct thread *thread, int32_t process, const int *status) {
@@ -21,10 +29,21 @@ static void note(struct thread *thread, int32_t process, const int *status) {
   }
   if (recording.tree == NULL)
     return;
-  struct fields fields;
-  fields_begin(&fields);
-  fields_number(&fields, (uint64_t)recording_number(child));
-  fields_send_clocked(&fields, thread, EVENT_CHILD_WAIT, clock_advance());
+  child->is_told = 1;
+  child_end_send(thread, (uint64_t)recording_number(child));
+}
+
+/* There are no children, or not this one (0: any): where the kernel keeps no ends, they have all
+ * ended. */
+static void note_vanished(struct thread *thread, int32_t process) {
+  if (!recording.control->keeps_no_ends)
+    return;
+  for (uint32_t i = 1; i < recording.area->processes && i < CONTROL_PROCESSES_MAX; i++) {
+    const struct process_control *child = &recording.area->process[i];
+    if (child->parent == recording.process && !child->is_told &&
+        (process == 0 || process == child->process))
+      note(thread, child->process, NULL);
+  }
 }
 
 static void after_wait4(struct thread *thread, const struct system_call *call, int64_t result) {
@@ -61,7 +80,12 @@ static void after_waitid(struct thread *thread, const struct system_call *call) 
 void child_end_after_wait(struct thread *thread, const struct system_call *call, int64_t result) {
   if (!recording.area->children)
     return;
-  if (call->x86_64 == SYS_wait4 && result > 0)
+  int32_t id = (int32_t)call->argument[call->x86_64 == SYS_wait4 ? 0 : 1];
+  bool is_any = call->x86_64 == SYS_wait4 ? id == -1 : call->argument[0] == P_ALL;
+  bool is_one = call->x86_64 == SYS_wait4 ? id > 0 : call->argument[0] == P_PID;
+  if (result == -ECHILD && (is_any || is_one))
+    note_vanished(thread, is_any ? 0 : id);
+  else if (call->x86_64 == SYS_wait4 && result > 0)
     after_wait4(thread, call, result);
   else if (call->x86_64 == SYS_waitid && result == 0)
     after_waitid(thread, call);

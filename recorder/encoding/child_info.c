@@ -10,6 +10,13 @@
 /* NULL where an option was not given. */
 static const char *given(const char *option) { return option[0] == '\0' ? NULL : option; }
 
+/* That may have ended since. */
+static int32_t parent(void) {
+  const struct process_control *control = recording.control;
+  return control->forked_by > 0 ? (int32_t)control->forked_by - 1
+                                : recording_number(recording_of_process(control->parent));
+}
+
 void child_info_append(void) {
   static const char *const no_arguments[] = {NULL};
   const uint64_t *stack = (const uint64_t *)(uintptr_t)initial_stack_pointer();
@@ -27,7 +34,7 @@ void child_info_append(void) {
                       .roi = given(area->roi),
                       .warm = area->warm,
                       .process = recording_number(recording.control),
-                      .parent = recording_number(recording_of_process(recording.control->parent))};
+                      .parent = parent()};
   size_t bytes = info_text(NULL, 0, &info);
   struct frame_buffer *buffer = frame_buffer_take(bytes);
   buffer->payload_bytes = (uint32_t)info_text((char *)buffer->payload, bytes, &info);

@@ -2,6 +2,7 @@
 #include "readiness.h"
 
 #include "baton.h"
+#include "channel_key.h"
 #include "platform.h"
 #include "random_bytes.h"
 #include "raw_system_call.h"
@@ -79,12 +80,17 @@ static bool is_whole(const struct system_call *call) {
   case SYS_sendto:
     return call->argument[2] <= PIPE_BUF;
   case SYS_writev:
-  case SYS_sendmsg:
     return false;
+  case SYS_sendmsg:
+  case SYS_sendmmsg:
+    return socket_has_messages((int)call->argument[0]);
   case SYS_recvfrom:
     return (call->argument[3] & MSG_WAITALL) == 0;
   case SYS_recvmsg:
     return (call->argument[2] & MSG_WAITALL) == 0;
+  case SYS_recvmmsg:
+    return call->argument[4] == 0 &&
+           (call->argument[2] == 1 || (call->argument[3] & MSG_WAITFORONE) != 0);
   default:
     return true;
   }
@@ -94,6 +100,8 @@ static bool asks_not_to_wait(const struct system_call *call) {
   switch (call->x86_64) {
   case SYS_recvfrom:
   case SYS_sendto:
+  case SYS_recvmmsg:
+  case SYS_sendmmsg:
     return (call->argument[3] & MSG_DONTWAIT) != 0;
   case SYS_recvmsg:
   case SYS_sendmsg:
@@ -338,6 +346,7 @@ bool readiness_call(struct thread *thread, const struct system_call *call, bool 
   case SYS_readv:
   case SYS_recvfrom:
   case SYS_recvmsg:
+  case SYS_recvmmsg:
   case SYS_accept:
   case SYS_accept4:
     *how = transfer(thread, call, true, is_alone, result);
@@ -346,6 +355,7 @@ bool readiness_call(struct thread *thread, const struct system_call *call, bool 
   case SYS_writev:
   case SYS_sendto:
   case SYS_sendmsg:
+  case SYS_sendmmsg:
     *how = transfer(thread, call, false, is_alone, result);
     return true;
   case SYS_wait4:

@@ -93,7 +93,7 @@ bool recording_open(const char *library_path, const char *control_path) {
   if (is_ours)
     program_begins();
   if (is_ours && !is_recorded && !area->children)
-    unrecorded_child_runs(process_id_of_caller(), platform_program_name());
+    unrecorded_child_executes(process_id_of_caller(), platform_program_name());
   if (!is_recorded || recording.control->stopped_reason != STOP_NONE) {
     platform_unmap_file(area, bytes);
     recording.area = NULL;
@@ -104,8 +104,10 @@ bool recording_open(const char *library_path, const char *control_path) {
 }
 
 bool recording_continue_in_child(void) {
+  int32_t parent = recording_number(recording.control);
   if (!recording.area->children || recording.is_stopped || !add_caller())
     return false;
+  recording.control->forked_by = (uint32_t)parent + 1;
   program_begins();
   /* Its code begins with that of its parent. */
   recording.control->images = recording.image;

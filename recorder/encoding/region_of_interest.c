@@ -54,6 +54,10 @@ void region_of_interest_init(void) {
   region.has_functions = !parse_count(region.start, &region.begin_count) ||
                          !parse_count(region.stop, &region.end_count);
   /* An image before this one may have been there. */
+  for (uint64_t every = recording.area->every; every > 0 && instructions() >= region.end_count;) {
+    region.begin_count += every;
+    region.end_count += every;
+  }
   if (!region.has_functions && instructions() < region.end_count)
     region.next_count = instructions() < region.begin_count ? region.begin_count : region.end_count;
   region.is_alone = region_is_outside = recording.area->warm != CONTROL_WARM_ALL;
@@ -152,11 +156,17 @@ static void count_boundary(enum roi_boundary boundary) {
 }
 
 uint8_t region_of_interest_pass(uint64_t boundary) {
-  uint64_t next = boundary == region.begin_count ? region.end_count : UINT64_MAX;
+  bool begins = boundary == region.begin_count;
+  uint64_t every = recording.area->every;
+  uint64_t next = begins ? region.end_count : every > 0 ? region.begin_count + every : UINT64_MAX;
   if (!__atomic_compare_exchange_n(&region.next_count, &boundary, next, false, __ATOMIC_SEQ_CST,
                                    __ATOMIC_SEQ_CST))
     return 0;
-  enum roi_boundary passed = next == UINT64_MAX ? ROI_ENDS : ROI_BEGINS;
+  enum roi_boundary passed = begins ? ROI_BEGINS : ROI_ENDS;
+  if (!begins) {
+    region.begin_count += every;
+    region.end_count += every;
+  }
   region.is_over = region.is_alone && passed == ROI_ENDS;
   count_boundary(passed);
   return (uint8_t)passed;

@@ -3,12 +3,12 @@
 
 #include "channel_key.h"
 #include "channels.h"
-#include "fields.h"
+#include "datagrams.h"
 #include "platform.h"
-#include "record_format.h"
-#include "recording.h"
 #include "sent_signals.h"
 #include "socket_ends.h"
+#include "stream_ends.h"
+#include "supply_events.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,47 +23,16 @@
 
 void supplies_exit(void) { supply_table_exit(); }
 
-/* Who takes what is forgotten comes behind nothing. */
-static void send_dropped_edges(struct thread *thread, uint32_t count) {
-  struct fields fields;
-  fields_begin(&fields);
-  fields_number(&fields, count);
-  fields_send(&fields, thread, EVENT_DROPPED_EDGES);
-}
-
-static void send_supply(struct thread *thread, uint64_t clock, uint64_t channel) {
-  struct fields fields;
-  fields_begin(&fields);
-  fields_number(&fields, channel);
-  fields_send_clocked(&fields, thread, EVENT_SUPPLY, clock);
-}
-
-static void send_consume(struct thread *thread, uint64_t clock, uint64_t channel) {
-  struct fields fields;
-  fields_begin(&fields);
-  fields_number(&fields, channel);
-  fields_number(&fields, clock);
-  fields_send_clocked(&fields, thread, EVENT_CONSUME, clock_advance());
-}
-
 static void supply(struct thread *thread, uint64_t key, uint64_t bytes) {
   if (key == 0)
     return;
-  struct transfer_edge edge = channels_give(key, bytes);
-  if (edge.channel == 0)
-    send_dropped_edges(thread, 1);
-  else
-    send_supply(thread, edge.clock, edge.channel);
+  supply_events_made(thread, channels_give(key, bytes));
 }
 
 static void consume(struct thread *thread, uint64_t key, uint64_t bytes, bool looks) {
   if (key == 0)
     return;
-  struct transfer_edge edge = (looks ? channels_look : channels_take)(key, bytes);
-  if (edge.channel == 0)
-    send_dropped_edges(thread, 1);
-  else if (edge.clock != 0)
-    send_consume(thread, edge.clock, edge.channel);
+  supply_events_consumed(thread, (looks ? channels_look : channels_take)(key, bytes));
 }
 
 void supplies_before(struct thread *thread, struct system_call *call) {
@@ -77,9 +46,13 @@ void supplies_before(struct thread *thread, struct system_call *call) {
   case CALL_PIDFD_SEND_SIGNAL:
     call->clock = sent_signals_send(thread, call, &dropped);
     if (dropped > 0)
-      send_dropped_edges(thread, dropped);
+      supply_events_dropped(thread, dropped);
     break;
+  case SYS_execve:
+  case SYS_execveat:
+    break; /* recorded earlier */
   default:
+    stream_ends_before_call(thread, call);
     break;
   }
 }
@@ -90,17 +63,15 @@ static void supply_signal(struct thread *thread, const struct system_call *call,
     return;
   if (result != 0)
     sent_signals_withdraw(call->clock);
-  else if (channel == 0)
-    send_dropped_edges(thread, 1);
   else
-    send_supply(thread, call->clock, channel);
+    supply_events_made(thread, (struct transfer_edge){channel, call->clock});
 }
 
 void supplies_signal(struct thread *thread, uint32_t number) {
   uint64_t clock = sent_signals_take(thread, number);
   uint64_t channel = clock == 0 ? 0 : channels_number(channel_key_of_signals());
   if (channel != 0)
-    send_consume(thread, clock, channel);
+    supply_events_consumed(thread, (struct transfer_edge){channel, clock});
 }
 
 /* From a descriptor of signalfd: the engine's is a pipe. */
@@ -178,6 +149,47 @@ static void consume_from_descriptor(struct thread *thread, const struct system_c
     consume(thread, key, (uint64_t)result, is_peek(call));
 }
 
+typedef void visit_message(struct thread *thread, const struct system_call *call,
+                           const struct mmsghdr *message);
+
+static void each_message(struct thread *thread, const struct system_call *call, int64_t count,
+                         visit_message *visit) {
+  struct mmsghdr message;
+  size_t read;
+  for (int64_t i = 0; i < count && thread->call_depth == 0; i++) {
+    if (platform_read((const struct mmsghdr *)(uintptr_t)call->argument[1] + i, sizeof(message),
+                      &message, &read))
+      visit(thread, call, &message);
+  }
+}
+
+static void consume_message(struct thread *thread, const struct system_call *call,
+                            const struct mmsghdr *message) {
+  consume(thread, channel_key_of_descriptor((int)call->argument[0]), message->msg_len,
+          (call->argument[3] & MSG_PEEK) != 0);
+}
+
+static void send_to(struct thread *thread, int descriptor, uint64_t address, uint64_t address_bytes,
+                    uint64_t bytes) {
+  uint64_t key = channel_key_of_descriptor(descriptor);
+  supply(thread, datagram_channel(descriptor, key, address, address_bytes), bytes);
+}
+
+static void supply_message(struct thread *thread, const struct system_call *call,
+                           const struct mmsghdr *message) {
+  send_to(thread, (int)call->argument[0], (uint64_t)(uintptr_t)message->msg_hdr.msg_name,
+          message->msg_hdr.msg_namelen, message->msg_len);
+}
+
+static void supply_one_message(struct thread *thread, const struct system_call *call,
+                               int64_t result) {
+  struct mmsghdr message = {.msg_len = (unsigned)result};
+  size_t read;
+  if (platform_read((const void *)(uintptr_t)call->argument[1], sizeof(message.msg_hdr),
+                    &message.msg_hdr, &read))
+    supply_message(thread, call, &message);
+}
+
 void supplies_consumed(struct thread *thread, const struct system_call *call, int64_t result) {
   switch (call->x86_64) {
   case SYS_read:
@@ -187,6 +199,15 @@ void supplies_consumed(struct thread *thread, const struct system_call *call, in
   case SYS_splice:
     if (moves(thread, result))
       consume_from_descriptor(thread, call, result);
+    else if (result == 0 && thread->call_depth == 0)
+      stream_end_after_read(thread, call);
+    break;
+  case SYS_recvmmsg:
+    each_message(thread, call, result, consume_message);
+    break;
+  case SYS_bind:
+    if (result == 0)
+      datagrams_bound((int)call->argument[0]);
     break;
   case SYS_msgrcv:
     if (result >= 0)
@@ -244,11 +265,21 @@ void supplies_made(struct thread *thread, const struct system_call *call, int64_
     break;
   case SYS_write:
   case SYS_writev:
-  case SYS_sendto:
-  case SYS_sendmsg:
   case SYS_vmsplice:
   case SYS_sendfile:
     break;
+  case SYS_sendto:
+    if (moves(thread, result))
+      send_to(thread, (int)call->argument[0], call->argument[4], call->argument[5],
+              (uint64_t)result);
+    return;
+  case SYS_sendmsg:
+    if (moves(thread, result))
+      supply_one_message(thread, call, result);
+    return;
+  case SYS_sendmmsg:
+    each_message(thread, call, result, supply_message);
+    return;
   case SYS_msgsnd:
     if (result == 0)
       supply(thread, channel_key_of_queue((int)call->argument[0]), 1);
@@ -284,5 +315,5 @@ void supplies_made(struct thread *thread, const struct system_call *call, int64_
     return;
   }
   if (moves(thread, result))
-    supply(thread, channel_key_of_descriptor((int)call->argument[to]), (uint64_t)result);
+    send_to(thread, (int)call->argument[to], 0, 0, (uint64_t)result);
 }

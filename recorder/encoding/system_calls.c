@@ -13,6 +13,7 @@
 #include "process_image.h"
 #include "record_format.h"
 #include "recording.h"
+#include "stream_ends.h"
 #include "supplies.h"
 #include "thread_identity.h"
 #include "unrecorded_children.h"
@@ -63,6 +64,8 @@ static void send_fork(struct thread *thread, int64_t child, bool shares_memory) 
    * soon as it has memory of its own. */
   if (!recording.area->children || shares_memory)
     unrecorded_child_runs((int32_t)child, NULL);
+  if (shares_memory)
+    unrecorded_child_shares_memory((int32_t)child);
   if (baton_has(thread) && !shares_memory)
     baton_await_process(thread, (int32_t)child);
   int32_t number = recording_number(recording_of_process((int32_t)child));
@@ -113,6 +116,8 @@ static void before(struct thread *thread, struct system_call *call) {
     break;
   case SYS_execve:
   case SYS_execveat:
+    if (baton_is_passed)
+      stream_ends_before_call(thread, call); /* Behind that nothing is recorded any more. */
     process_image_before_exec(thread, call);
     break;
   case SYS_exit_group:

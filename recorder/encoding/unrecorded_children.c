@@ -56,6 +56,19 @@ void unrecorded_child_runs(int32_t process, const char *path) {
     read_name(entry->name, path);
 }
 
+void unrecorded_child_executes(int32_t process, const char *path) {
+  unrecorded_child_runs(process, path);
+  struct unrecorded_child *entry = recording.area == NULL ? NULL : entry_of(process);
+  if (entry != NULL)
+    entry->has_executed = 1;
+}
+
+void unrecorded_child_shares_memory(int32_t process) {
+  struct unrecorded_child *entry = entry_of(process);
+  if (entry != NULL)
+    entry->shares_memory = 1;
+}
+
 void program_begins(void) {
   char path[CONTROL_PATH_BYTES];
   struct stat status;

@@ -34,6 +34,7 @@
 struct process_control {
   int32_t process;                  /* kernel id; 0 while the entry is being made */
   int32_t parent;                   /* likewise */
+  uint32_t forked_by;               /* number of who forked it, from 1; 0: it began otherwise */
   char program[CONTROL_NAME_BYTES]; /* that it ran last, without folders */
   uint64_t start_time; /* in clock ticks since the machine's start: an id may be used again */
   uint32_t is_sealed;  /* by the launcher */
@@ -55,6 +56,7 @@ struct process_control {
   uint32_t withheld; /* enum withheld: of what kinds system calls were withheld from the kernel */
   struct rlimit open_files;           /* as the program has it; the kernel has the engine's */
   uint64_t taken_ns[CONTROL_SIGNALS]; /* CLOCK_MONOTONIC when it last took each signal, or 0 */
+  uint32_t keeps_no_ends;             /* its children vanish when they end: it ignores that */
   int32_t death_signal; /* that the first thread asked for, where the kernel has the launcher's */
 
   /* Where an exec takes the thread that called it. */
@@ -68,6 +70,7 @@ struct process_control {
   /* How it ended, as far as recorded processes have seen it. */
   uint32_t has_exited;    /* it has asked for its end, with wait status `exit_status` */
   uint32_t is_waited_for; /* its parent has seen its end, with `waited_status` */
+  uint32_t is_told;       /* its parent's record has its end */
   int32_t exit_status;
   int32_t waited_status;
   /* And as the launcher has, before anybody waited for it. */
@@ -77,7 +80,9 @@ struct process_control {
 
 /* A child of a recorded process that has no record of its own. */
 struct unrecorded_child {
-  int32_t process; /* kernel id; 0 where there is none, and in all entries behind */
+  int32_t process;        /* kernel id; 0 where there is none, and in all entries behind */
+  uint32_t has_executed;  /* it is not what it was forked from any more */
+  uint32_t shares_memory; /* all of it, with its parent */
   char name[CONTROL_NAME_BYTES];
 };
 
@@ -91,6 +96,7 @@ struct control_area {
   char isa[CONTROL_WORD_BYTES];     /* as the record names them */
   char engine[CONTROL_WORD_BYTES];
   char roi[CONTROL_OPTION_BYTES];         /* START:STOP, or empty */
+  uint64_t every; /* region after region, so many instructions apart; 0: only one */
   uint64_t warm;                          /* instructions before it to record; CONTROL_WARM_ALL */
   char pm_selector[CONTROL_OPTION_BYTES]; /* or empty */
   char lifeline[CONTROL_WORD_BYTES];      /* a pipe of which the launcher has the other end */

@@ -133,6 +133,10 @@ size_t info_text(char *out, size_t capacity, const struct info *info) {
     put(&text, ", \"warm\": ");
     put_number(&text, info->warm);
   }
+  if (info->every != 0) {
+    put(&text, ", \"every\": ");
+    put_number(&text, info->every);
+  }
   put_byte(&text, '}');
   if (info->process != 0) {
     put(&text, ", \"process\": ");

@@ -18,6 +18,7 @@ struct info {
   int has_values;
   const char *pm;  /* or NULL */
   const char *roi; /* or NULL */
+  uint64_t every;  /* it comes again each so many instructions; 0: it does not */
   uint64_t warm;   /* instructions recorded before it; UINT64_MAX: all */
   /* Numbers of a child, from 1, and of its parent: 0 is the first process, -1 one without a record.
    */

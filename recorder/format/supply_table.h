@@ -11,6 +11,7 @@
 #define SUPPLIES_MAX (1u << 18)
 #define SIGNALS_MAX 4096u
 #define SOCKET_ENDS_MAX 1024u
+#define BOUND_SOCKETS_MAX 1024u
 #define SOCKET_ADDRESS_BYTES 128u /* of whatever family */
 
 /* What one call gave to a channel. */
@@ -28,6 +29,10 @@ struct channel {
   uint64_t supplied, consumed;
   uint32_t first, last, count; /* of its supplies; `last` means nothing where `first` is 0 */
   uint32_t has_signals;        /* that are read from it */
+  /* The last close of a descriptor that could have written to it: the clock of the call, or, where
+   * a process has ended, its number, from 1. */
+  uint64_t end_clock;
+  int32_t end_process;
 };
 
 /* One that was sent and not taken yet: of those that do not queue, the last. */
@@ -49,14 +54,23 @@ struct socket_end {
   uint8_t own[SOCKET_ADDRESS_BYTES], peer[SOCKET_ADDRESS_BYTES];
 };
 
+/* A socket of datagrams that has an address. */
+struct bound_socket {
+  uint64_t key; /* 0: none */
+  uint64_t arrival;
+  uint8_t address[SOCKET_ADDRESS_BYTES];
+};
+
 struct supply_table {
   int32_t lock;          /* format/process_lock.h */
   uint32_t free, used;   /* of the supplies: those that were given back, and how far others are */
   uint32_t signals_used; /* how far */
   uint64_t channels_met;
   uint64_t socket_arrivals;
+  uint64_t sockets_bound;
   struct sent_signal signal[SIGNALS_MAX];
   struct socket_end end[SOCKET_ENDS_MAX];
+  struct bound_socket bound[BOUND_SOCKETS_MAX];
   struct supply supply[SUPPLIES_MAX];
   struct channel channel[CHANNELS_MAX];
 };

@@ -12,6 +12,7 @@
 
 static const char usage[] =
     "usage: fencepost-record [-o FILE] [--roi START:STOP [--warm N]] [--values --pm SELECTOR]\n"
+    "                        [--every N --keep M [--warm N]]\n"
     "                        [--children] [--seed N] [--schedule N] [--real-time]\n"
     "                        [--sysroot FOLDER] -- PROGRAM [ARGUMENT...]\n"
     "\n"
@@ -20,6 +21,8 @@ static const char usage[] =
     "  -o FILE           the record (default: PROGRAM.fencepost in this folder)\n"
     "  --roi START:STOP  record a region alone: between functions, or instruction counts\n"
     "  --warm N          so many instructions before it, too, untimed; all: the whole program\n"
+    "  --every N         record windows of the program, one in so many instructions\n"
+    "  --keep M          … so many instructions long\n"
     "  --values          record what is written to persistent memory too (needs --pm)\n"
     "  --pm SELECTOR     what is persistent memory: heap, file:PATTERN or range:LO-HI\n"
     "  --children        record child processes too: N.fencepost's first child in N.1.fencepost\n"
@@ -91,6 +94,26 @@ static void check_selector(const char *text) {
     fail(EXIT_WRONG_OPTIONS, "--pm %s: %s", text, problem);
 }
 
+/* Of windows, the first one is a region, in the middle of so many instructions. */
+static void set_windows(struct arguments *arguments) {
+  if (arguments->every == 0 && arguments->keep == 0)
+    return;
+  if (arguments->every == 0 || arguments->keep == 0)
+    fail(EXIT_WRONG_OPTIONS, "--every N and --keep M are given together: windows of M instructions, "
+                             "one in N");
+  if (arguments->roi != NULL || arguments->values || arguments->children)
+    fail(EXIT_WRONG_OPTIONS, "--every is for one process and the whole program: it goes with none "
+                             "of --roi, --values and --children");
+  if (arguments->warm > arguments->every || arguments->keep > arguments->every - arguments->warm)
+    fail(EXIT_WRONG_OPTIONS, "--every %llu: windows of --keep and --warm instructions have to fit",
+         (unsigned long long)arguments->every);
+  unsigned long long start = (arguments->every - arguments->keep) / 2;
+  char *region;
+  if (asprintf(&region, "%llu:%llu", start, start + (unsigned long long)arguments->keep) < 0)
+    fail(EXIT_OURS, "out of memory");
+  arguments->roi = region;
+}
+
 static void check(const struct arguments *arguments) {
   if (arguments->program[0] == NULL)
     fail(EXIT_WRONG_OPTIONS, "no program to record (see --help)");
@@ -138,6 +161,10 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
     } else if (is_option(argument, "--warm")) {
       const char *warm = option_value("--warm", argc, argv, &at);
       arguments->warm = strcmp(warm, "all") == 0 ? CONTROL_WARM_ALL : number_of("--warm", warm, 0);
+    } else if (is_option(argument, "--every")) {
+      arguments->every = number_of("--every", option_value("--every", argc, argv, &at), 1);
+    } else if (is_option(argument, "--keep")) {
+      arguments->keep = number_of("--keep", option_value("--keep", argc, argv, &at), 1);
     } else if (is_option(argument, "--pm")) {
       if (arguments->pm != NULL)
         fail(EXIT_WRONG_OPTIONS, "--pm can be given once");
@@ -173,5 +200,6 @@ void arguments_parse(struct arguments *arguments, int argc, char **argv) {
     }
   }
   arguments->program = argv + at;
+  set_windows(arguments);
   check(arguments);
 }

@@ -53,6 +53,11 @@ static bool seal(struct control_area *area, unsigned number, const char *roi,
   struct record_file file;
   control->is_sealed = 1;
   if (!record_file_open(&file, area, number)) {
+    int status = status_of(control, child);
+    /* It was killed before it had begun a record. */
+    if (errno == ENOENT && control->write_error == 0 && control->images == 0 &&
+        (status == STATUS_UNKNOWN || WIFSIGNALED(status)))
+      return true;
     complain("%s: %s", file.partial_path,
              strerror(control->write_error != 0 ? (int)control->write_error : errno));
     return false;

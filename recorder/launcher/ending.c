@@ -59,7 +59,10 @@ static void say_withheld(const struct process_control *control, const struct rec
 static void say_region(const struct process_control *control, const struct record_file *file,
                        const char *roi) {
   const char *how = control->roi_boundaries == 0 ? "was never reached" : "has no end";
-  if (strspn(roi, "0123456789:") == strlen(roi))
+  if (file->instructions != 0)
+    complain("%s: --every: there is no whole window: the program executed only %llu instructions",
+             file->path, (unsigned long long)control->instructions);
+  else if (strspn(roi, "0123456789:") == strlen(roi))
     complain("%s: --roi %s: the region %s: the program executed only %llu instructions", file->path,
              roi, how, (unsigned long long)control->instructions);
   else

@@ -9,6 +9,7 @@
 #include "record_file.h"
 #include "record_info.h"
 #include "recorded_process.h"
+#include "sharers.h"
 #include "tree_watch.h"
 #include "unrecorded.h"
 
@@ -66,6 +67,9 @@ int main(int argc, char **argv) {
   control->one_order = program.machine != MACHINE_AARCH64;
   control->has_tree = control->children && control->one_order;
   control->warm = arguments.values || !control->one_order ? CONTROL_WARM_ALL : arguments.warm;
+  control->every = arguments.every;
+  if (control->every != 0 && program.machine == MACHINE_AARCH64)
+    fail(EXIT_WRONG_OPTIONS, "--every: AArch64 programs are recorded whole");
   control->real_time = arguments.real_time;
   control->seed = arguments.seed;
   control->schedule = arguments.schedule;
@@ -86,6 +90,7 @@ int main(int argc, char **argv) {
                          control_descriptor, arguments.starter);
   if (control->has_tree)
     tree_watch_begin(control);
+  sharers_watch(control);
   int status = arguments.children ? children_wait(control, arguments.roi, &has_failed)
                                   : recorded_process_wait();
   recorded_process_await_keeper();
@@ -96,7 +101,12 @@ int main(int argc, char **argv) {
     return EXIT_OURS;
   }
   unrecorded_say(control);
-  file.begins_tree = control->has_tree && control_area_count(control) > 1;
+  struct sharers sharers;
+  sharers_find(&sharers);
+  file.sharers = &sharers;
+  file.instructions = control->every != 0 ? control->process[0].instructions : 0;
+  unsigned count = control_area_count(control);
+  file.processes = control->has_tree && count > 1 ? count : 0;
   if (!ending_seal(&file, &control->process[0], arguments.roi, status) || has_failed)
     return EXIT_OURS;
   return end_like(status);

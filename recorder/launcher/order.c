@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -18,14 +19,15 @@ void order_give_up(void) {
     kill(finder, SIGKILL);
 }
 
-void order_add(const char *record, const char *first_of_tree) {
-  char program[PATH_MAX];
+void order_add(const char *record, const char *first_of_tree, unsigned processes) {
+  char program[PATH_MAX], count[16];
   if (!library_path_find(program, "fencepost-order"))
     return;
+  snprintf(count, sizeof(count), "%u", processes);
   pid_t launcher = getpid(), child = fork();
   if (child == 0) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == launcher)
-      execl(program, program, record, first_of_tree, NULL);
+      execl(program, program, record, first_of_tree, count, NULL);
     _exit(EXIT_OURS);
   }
   int status = 0;

@@ -90,6 +90,7 @@ static char *info_of(const struct arguments *arguments, const struct program *pr
                       .has_values = arguments->values,
                       .pm = arguments->pm,
                       .roi = arguments->roi,
+                      .every = control->every,
                       .warm = control->warm};
   *bytes = (uint32_t)info_text(NULL, 0, &info);
   char *text = malloc(*bytes);
@@ -103,7 +104,9 @@ static char *info_of(const struct arguments *arguments, const struct program *pr
 void record_file_create(struct record_file *file, const struct arguments *arguments,
                         const struct program *program, const struct control_area *control) {
   file->takes_turns = control->one_order != 0;
-  file->begins_tree = false;
+  file->processes = 0;
+  file->instructions = 0;
+  file->sharers = NULL;
   file->is_listed = control->lists != 0;
   file->path = behind_links(absolute_path(arguments->output, arguments->program[0]));
   struct stat status;
@@ -132,7 +135,9 @@ bool record_file_open(struct record_file *file, const struct control_area *area,
       asprintf(&file->partial_path, "%s" PARTIAL_SUFFIX, file->path) < 0)
     fail(EXIT_OURS, "out of memory");
   file->takes_turns = area->one_order != 0;
-  file->begins_tree = false;
+  file->processes = 0;
+  file->instructions = 0;
+  file->sharers = NULL;
   file->is_listed = area->lists != 0;
   file->descriptor = open(file->partial_path, O_RDWR | O_CLOEXEC | O_APPEND);
   return file->descriptor >= 0;
@@ -170,6 +175,14 @@ static void put_varint(struct growing_bytes *growing, uint64_t value) {
   for (; value >= 0x80; value >>= 7)
     growing->bytes[growing->count++] = (uint8_t)(value | 0x80);
   growing->bytes[growing->count++] = (uint8_t)value;
+}
+
+static void put_text(struct growing_bytes *growing, const char *text) {
+  size_t length = strlen(text);
+  put_varint(growing, length);
+  grow_by(growing, length);
+  memcpy(growing->bytes + growing->count, text, length);
+  growing->count += length;
 }
 
 /* Whether the frame whose header stands at `offset` is whole and undamaged. */
@@ -226,7 +239,22 @@ static bool cut_torn_end(int descriptor) {
   return end == (uint64_t)status.st_size || ftruncate(descriptor, (off_t)end) == 0;
 }
 
-static bool write_seal(int descriptor, const char *ended, const struct process_control *control) {
+/* What is known of the whole recording, where there is anything. */
+static void put_recording(struct growing_bytes *seal, const struct record_file *file) {
+  unsigned sharers = file->sharers == NULL ? 0 : file->sharers->count;
+  if (file->processes == 0 && sharers == 0 && file->instructions == 0)
+    return;
+  put_varint(seal, file->processes);
+  put_varint(seal, sharers);
+  for (unsigned i = 0; i < sharers; i++)
+    put_text(seal, file->sharers->name[i]);
+  if (file->instructions != 0)
+    put_varint(seal, file->instructions);
+}
+
+static bool write_seal(const struct record_file *file, const char *ended,
+                       const struct process_control *control) {
+  int descriptor = file->descriptor;
   struct stat status;
   struct growing_bytes index = {0}, seal = {0};
   uint64_t frames = 0;
@@ -235,15 +263,13 @@ static bool write_seal(int descriptor, const char *ended, const struct process_c
   uint64_t end = index_frames(descriptor, (uint64_t)status.st_size, &index, &frames);
   if (end != (uint64_t)status.st_size && ftruncate(descriptor, (off_t)end) != 0)
     return false;
-  put_varint(&seal, strlen(ended));
-  grow_by(&seal, strlen(ended));
-  memcpy(seal.bytes + seal.count, ended, strlen(ended));
-  seal.count += strlen(ended);
+  put_text(&seal, ended);
   put_varint(&seal, control->live_threads);
   put_varint(&seal, frames);
   grow_by(&seal, index.count);
   memcpy(seal.bytes + seal.count, index.bytes, index.count);
   seal.count += index.count;
+  put_recording(&seal, file);
   uint8_t footer[FOOTER_BYTES];
   footer_write(footer, end, end + FRAME_HEADER_BYTES + seal.count + FOOTER_BYTES);
   bool is_written = append_frame(descriptor, FRAME_SEAL, seal.bytes, (uint32_t)seal.count) &&
@@ -257,8 +283,8 @@ bool record_file_seal(struct record_file *file, const char *ended,
                       const struct process_control *control) {
   bool is_whole = control->live_threads == 0 || cut_torn_end(file->descriptor);
   if (is_whole && file->takes_turns)
-    order_add(file->partial_path, file->begins_tree ? file->path : NULL);
-  if (!is_whole || !write_seal(file->descriptor, ended, control) ||
+    order_add(file->partial_path, file->processes > 0 ? file->path : NULL, file->processes);
+  if (!is_whole || !write_seal(file, ended, control) ||
       rename(file->partial_path, file->path) != 0) {
     complain("%s could not be sealed: %s", file->path, strerror(errno));
     record_file_discard(file);

@@ -7,6 +7,7 @@
 #include "arguments.h"
 #include "control_area.h"
 #include "program.h"
+#include "sharers.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,9 +16,11 @@ struct record_file {
   char *path;         /* absolute */
   char *partial_path; /* absolute */
   int descriptor;
-  bool is_listed;   /* say where it is when it is sealed */
-  bool takes_turns; /* its threads do */
-  bool begins_tree; /* of the first process, and all others are sealed */
+  bool is_listed;                /* say where it is when it is sealed */
+  bool takes_turns;              /* its threads do */
+  const struct sharers *sharers; /* of the first process, once all have ended; or NULL */
+  uint64_t instructions; /* of the program, of which there are windows; 0: it is whole */
+  unsigned processes; /* of its tree, once all others are sealed; 0: it is no tree's first */
 };
 
 /* Creates the partial file and writes the INFO frame. Ends the launcher where that fails. */

@@ -241,10 +241,14 @@ void recorded_process_start(const struct program *program, const struct emulator
   sigaddset(&held, SIGALRM);
   sigprocmask(SIG_BLOCK, &held, &before);
   end_with(starter);
+  /* We wait for our children, whatever whoever started us does for its own. */
+  struct sigaction of_children, by_default = {.sa_handler = SIG_DFL};
+  sigaction(SIGCHLD, &by_default, &of_children);
   pid_t launcher = getpid(), child = fork();
   if (child < 0)
     fail(EXIT_OURS, "fork: %s", strerror(errno));
   if (child == 0) {
+    sigaction(SIGCHLD, &of_children, NULL);
     sigprocmask(SIG_SETMASK, &before, NULL);
     become(program, emulator, control, control_descriptor, launcher);
     int error = errno;

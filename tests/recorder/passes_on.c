@@ -4,8 +4,11 @@
  *   flag N ROUNDS      each when the one before has said in shared memory that it is done
  *   pipe N ROUNDS      each when the one before has written to a pipe
  *   wait N ROUNDS      each when the one before has ended
+ *   vanish N ROUNDS    the same, of children whose ends are ignored
+ *   end N ROUNDS       each when nobody can write to a pipe any more, but for the one before
  *   locked N ROUNDS    all at once, with a mutex that they share */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +37,8 @@ static int child(struct shared *shared, const char *mode, int number, int ends[]
       ;
   if (strcmp(mode, "pipe") == 0 && number > 0 && read(ends[number - 1][0], &token, 1) != 1)
     return 1;
+  if (strcmp(mode, "end") == 0 && number > 0 && read(ends[number - 1][0], &token, 1) != 0)
+    return 1;
   if (strcmp(mode, "locked") == 0)
     pthread_mutex_lock(&shared->mutex);
   work(rounds);
@@ -58,6 +63,8 @@ int main(int argc, char **argv) {
   pthread_mutexattr_init(&attributes);
   pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
   pthread_mutex_init(&shared->mutex, &attributes);
+  if (strcmp(mode, "vanish") == 0)
+    signal(SIGCHLD, SIG_IGN);
   for (int i = 0; i < children; i++)
     if (pipe(ends[i]) != 0)
       return 1;
@@ -66,6 +73,10 @@ int main(int argc, char **argv) {
       _exit(child(shared, mode, i, ends, rounds));
     if (strcmp(mode, "wait") == 0 && wait(&status) > 0)
       failed |= status;
+    if (strcmp(mode, "vanish") == 0 && wait(&status) >= 0)
+      failed = 1;
+    if (strcmp(mode, "end") == 0)
+      close(ends[i][1]);
   }
   while (wait(&status) > 0)
     failed |= status;

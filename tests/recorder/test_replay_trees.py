@@ -12,6 +12,8 @@ import record_format as rf
 
 ROUNDS = 200_000
 CHILDREN = 4
+# In which each waits for the one before.
+MODES = ("flag", "pipe", "wait", "locked", "vanish", "end")
 
 
 def recorded(recorder: Recorder, *arguments: object) -> Path:
@@ -41,7 +43,7 @@ def growth(recorder: Recorder, mode: str, children: int) -> float:
 
 @pytest.mark.parametrize(
     ("mode", "times"),
-    [("at_once", 1), *((mode, CHILDREN) for mode in ("flag", "pipe", "wait", "locked"))],
+    [("at_once", 1), *((mode, CHILDREN) for mode in MODES)],
 )
 def test_who_waits_for_another_process_does_so_in_a_replay(
     recorder: Recorder, mode: str, times: int
@@ -82,6 +84,19 @@ def test_a_process_without_a_record_is_said(recorder: Recorder) -> None:
     [run] = replayed(path).document["runs"]
     absent = "process 2 has no record: what it did is not replayed"
     assert absent in run["warnings"]
+
+
+def test_processes_of_one_tree_on_several_hosts_are_refused(recorder: Recorder) -> None:
+    path = recorded(recorder, "pipe", 2, ROUNDS)
+    first, one, two = (path.with_name(f"record{end}.fencepost") for end in ("", ".1", ".2"))
+    machine = "pcs-table1-2hosts"
+    for records in ([first, one], [two, one]):
+        opened = [fp.Record(path) for path in records]
+        with pytest.raises(fp.InputError, match=r"1\.fencepost: .* same tree as .* of host 0"):
+            fp.compare(machine, opened, schemes=["nopb"], limit_instructions=1000)
+    trees = [fp.Record(first, children=True)] * 2
+    [run] = fp.compare(machine, trees, schemes=["nopb"], limit_instructions=1000).document["runs"]
+    assert len(run["hosts"]) == 2
 
 
 def test_a_record_of_another_process_is_refused(recorder: Recorder) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from recorder_programs import Recorder
 
 import record_format as rf
@@ -12,9 +13,14 @@ RECORDINGS = 5
 PAGE = 4096
 
 
-def recorded(recorder: Recorder, *arguments: str, recordings: int = RECORDINGS) -> list[rf.Record]:
+def recorded(
+    recorder: Recorder,
+    *arguments: str,
+    recordings: int = RECORDINGS,
+    source: str = "tree_edges",
+) -> list[rf.Record]:
     """The records of the processes in their order, which are equal each time."""
-    program = recorder.compile("tree_edges", "-O1")
+    program = recorder.compile(source, "-O1")
     found: list[dict[str, bytes]] = []
     for _ in range(recordings):
         run = recorder.record(program, *arguments, options=("--children",))
@@ -98,5 +104,38 @@ def test_waits_name_children_that_have_ended(recorder: Recorder) -> None:
     # One of them stops, and loses its turn by the real clock: nothing says that two are equal.
     records = recorded(recorder, "waits", recordings=1)
     assert len(records) == 6
-    waits = [event.fields["process"] for event in records[0].events(None, "child_wait")]
-    assert waits == [1, 2, 3, 4]
+    assert child_waits(records[0]) == [1, 2, 3, 4]
+
+
+def child_waits(record: rf.Record) -> list[object]:
+    return [event.fields["process"] for event in record.events(None, "child_wait")]
+
+
+@pytest.mark.parametrize("how", ["close", "dup2", "range", "exec", "shutdown"])
+def test_who_reads_an_end_comes_behind_the_last_close(recorder: Recorder, how: str) -> None:
+    records = recorded(recorder, how, source="stream_ends", recordings=2)
+    assert edges(records)[0] == (1, 0)
+
+
+def test_who_reads_an_end_comes_behind_the_process_that_ended(recorder: Recorder) -> None:
+    records = recorded(recorder, "exit", source="stream_ends", recordings=2)
+    assert edges(records) == []
+    assert child_waits(records[0]) == [1, 1]
+
+
+def test_messages_that_one_call_sends_are_so_many_supplies(recorder: Recorder) -> None:
+    # Who waits for several at once is in the kernel until the last is there.
+    records = recorded(recorder, "several", source="stream_ends", recordings=1)
+    assert edges(records) == [(1, 0)] * 3
+
+
+@pytest.mark.parametrize("how", ["sent", "connected"])
+def test_datagrams_find_who_has_the_address(recorder: Recorder, how: str) -> None:
+    # The kernel chooses the ports.
+    records = recorded(recorder, how, source="stream_ends", recordings=1)
+    assert edges(records) == [(1, 0), (0, 1)]
+
+
+def test_datagrams_find_who_has_the_path(recorder: Recorder) -> None:
+    records = recorded(recorder, "named", str(recorder.folder), source="stream_ends", recordings=2)
+    assert edges(records) == [(1, 0)]

@@ -1,9 +1,12 @@
 //! One replay, run on a thread of Python's with the interpreter's lock released.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use fencepost_kernel::time::Duration as SimulatedDuration;
+use fencepost_record::path_of_first;
 use fencepost_sim::config::Machine;
 use fencepost_sim::config::topology::HostId;
 use fencepost_sim::error::SimulationError;
@@ -21,8 +24,9 @@ use crate::explain;
 use crate::faults::{InternalError, caught, input};
 use crate::machine;
 use crate::options::{Options, scheme_of};
-use crate::record::OpenRecord;
+use crate::record::{OpenRecord, shown};
 use crate::timeline;
+use crate::windows::{self, Windows};
 
 /// One replay: a record for each host of a machine under a scheme.
 #[pyclass(frozen, module = "fencepost._core")]
@@ -34,6 +38,8 @@ pub struct Job {
     options: simulation::Options,
     asks_for_pm: bool,
     warnings: Vec<String>,
+    /// The estimate of a whole program that was asked for.
+    windows: Option<Windows>,
     /// How long it took to decode the code of all hosts' records.
     decode_time: Duration,
     progress: Progress,
@@ -55,14 +61,21 @@ impl Job {
     ) -> PyResult<Self> {
         let machine = machine::from_json(machine_name, machine)?;
         let (scheme, options) = (scheme_of(scheme)?, Options::read(options)?);
+        check_trees(&records)?;
         let decode_time = records.iter().map(|record| record.decode_time()).sum();
         let records: Vec<Program> = records.iter().map(|record| record.program().clone()).collect();
+        let windows = records.first().filter(|_| records.len() == 1);
+        let windows = windows.and_then(|program| Windows::of(program.record()));
+        let is_estimated = windows.is_some() && options.sample.is_some();
         let prepare = || {
             options
                 .threads
                 .check(usize::from(machine.core.count))
                 .map_err(|error| input(format!("{machine_name}: {error}")))?;
-            let (programs, warnings) = hosted(&records, &options, machine_name, &machine, &stop_at)?;
+            let (programs, mut warnings) = hosted(&records, &options, machine_name, &machine, &stop_at)?;
+            if windows.is_some() && !is_estimated {
+                warnings.push(windows::ALONE.into());
+            }
             let asks_for_pm = (0..programs.len() as u32).any(|host| options.asks_for_pm(&machine, HostId(host)));
             let options = simulation::Options {
                 persist: options.persist,
@@ -70,7 +83,7 @@ impl Job {
                 instructions_limit: options.limit_instructions,
                 threads: options.threads.clone(),
                 seed: options.seed,
-                sample: options.sample,
+                sample: options.sample.filter(|_| windows.is_none()),
                 transport: options.transport,
             };
             // Only to know now whether it can be run: a simulation takes memory, and many jobs may wait.
@@ -87,6 +100,7 @@ impl Job {
             options,
             asks_for_pm,
             warnings,
+            windows: windows.filter(|_| is_estimated),
             decode_time,
             progress: Progress::default(),
             positions: OnceLock::new(),
@@ -164,7 +178,11 @@ impl Job {
         let outcome = Simulation::new(&self.machine, self.scheme, &self.programs, self.options.clone())
             .and_then(|simulation| simulation.run(&self.progress))
             .map_err(|error| self.explain_error(&error))?;
-        Ok(self.entry(outcome, start).to_string())
+        let mut run = self.entry(outcome, start);
+        if let Some(windows) = &self.windows {
+            windows.estimate(&mut run)?;
+        }
+        Ok(run.to_string())
     }
 
     fn replay_by_line(&self) -> PyResult<String> {
@@ -201,6 +219,10 @@ impl Job {
     /// The entry of `runs` for a replay that began at `start`.
     fn entry(&self, mut outcome: Outcome, start: Instant) -> Value {
         outcome.wants_persists |= self.asks_for_pm;
+        outcome.unreliable_because.extend(self.programs.iter().enumerate().flat_map(|(host, program)| {
+            let place = place_of(host, self.programs.len());
+            program.program.record().unreliable_because().into_iter().map(move |reason| format!("{place}{reason}"))
+        }));
         let seconds = (start.elapsed() + self.decode_time).as_secs_f64();
         let mut run = run_entry(&outcome, &self.machine_name, self.scheme, seconds);
         let said = run["warnings"].as_array_mut().expect("warnings are a list");
@@ -220,6 +242,30 @@ impl Job {
     }
 }
 
+/// Refuses processes of one tree on several hosts: what one supplied to another would be lost.
+fn check_trees(records: &[PyRef<'_, OpenRecord>]) -> PyResult<()> {
+    let number = |record: &OpenRecord| record.program().record().info().process.unwrap_or_default();
+    let mut firsts: BTreeMap<PathBuf, (usize, u64)> = BTreeMap::new();
+    for (host, record) in records.iter().enumerate() {
+        let number = number(record);
+        let Some(first) = path_of_first(record.path(), number) else { continue };
+        let (other, of_other) = *firsts.entry(first).or_insert((host, number));
+        if of_other != number {
+            return Err(input(format!(
+                "{}: it is of a process of the same tree as the record of host {other}, and several hosts keep nothing \
+                 of what processes supplied to each other; --children replays all of the tree on one host",
+                shown(record.path())
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What stands before what is said of a host, if there are several.
+fn place_of(host: usize, hosts: usize) -> String {
+    if hosts == 1 { String::new() } else { format!("host {host}: ") }
+}
+
 /// What each host replays, and what a reader has to know about it.
 fn hosted(
     records: &[Program],
@@ -232,7 +278,7 @@ fn hosted(
     for (host, program) in records.iter().enumerate() {
         let (placement, mut said) = options.placement(program.record(), machine_name, machine, HostId(host as u32))?;
         said.extend(program.record().warnings());
-        let place = if records.len() == 1 { String::new() } else { format!("host {host}: ") };
+        let place = place_of(host, records.len());
         warnings.extend(said.into_iter().map(|warning| format!("{place}{warning}")));
         let thread_limits = stop_at.get(host).cloned().unwrap_or_default();
         programs.push(HostProgram { program: program.clone(), placement, thread_limits });

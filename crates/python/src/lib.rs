@@ -27,6 +27,7 @@ mod service;
 mod timeline;
 mod toml;
 mod traffic;
+mod windows;
 
 /// The simulator, compiled from crates/python. JSON texts cross the border, nothing richer.
 #[pymodule]

@@ -87,7 +87,8 @@ impl OpenRecord {
         let source = source(&path)?;
         let open = || {
             let root = Record::open(source, cut)?;
-            let record = if children { Record::of_tree(root, |number| open_child(&path, number, cut))? } else { root };
+            let record =
+                if children { Record::of_tree(root, 0, |number| open_child(&path, number, cut))? } else { root };
             let start = Instant::now();
             let program = Program::new(record)?;
             Ok::<_, RecordError>(Self {
@@ -152,6 +153,11 @@ impl OpenRecord {
     /// The record, its code decoded once for all replays.
     pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// Where it was opened; of a tree, the record of its first process.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// How long decoding took: a part of the host time of each replay, since `mips` are to be what one replay alone

@@ -29,6 +29,9 @@ pub struct Info {
     /// Its number in its tree, from 1, of a process that another one began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u64>,
+    /// The number of the one that began it, of which that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<u64>,
 }
 
 /// What was asked of the recorder.
@@ -43,6 +46,9 @@ pub struct RecordingOptions {
     /// If nothing else was recorded: how many instructions before it were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warm: Option<u64>,
+    /// Of windows: so many instructions from the begin of one to that of the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<u64>,
 }
 
 impl Default for Info {
@@ -58,6 +64,7 @@ impl Default for Info {
             line_size: 64,
             options: RecordingOptions::default(),
             process: None,
+            parent: None,
         }
     }
 }

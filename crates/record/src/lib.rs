@@ -45,7 +45,7 @@ pub use source::{Bytes, Source};
 pub use summary::{EndedSummary, Noted, NotedBy, Summary, ThreadSummary};
 pub use text::{Text, escaped};
 pub use trace::Frame;
-pub use tree::path_of_child;
+pub use tree::{path_of_child, path_of_first};
 pub use values::WrittenValue;
 pub use waits::{WaitingLoop, waiting_loops};
 pub use writer::{BlockBuilder, Writer, WriterOptions};

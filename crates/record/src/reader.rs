@@ -68,6 +68,11 @@ struct Contents {
     /// The ORDER frame of each TRACE frame, or none at all.
     orders: Vec<Vec<TraceFrame>>,
     tree_order: TreeOrder,
+    /// How many processes the tree has of which it is the first one, where that is known.
+    processes: u64,
+    /// Who was not recorded and may have stored to memory that it shares, by name.
+    sharers: Vec<String>,
+    program_instructions: Option<u64>,
     ended: Ended,
     frames: u64,
     hash: u64,
@@ -103,6 +108,9 @@ impl Record {
         if !is_whole(&orders, &threads) {
             orders.clear();
         }
+        let processes = seal.as_ref().map_or(0, |seal| seal.processes);
+        let sharers = seal.as_ref().map_or_else(Vec::new, |seal| seal.sharers.clone());
+        let program_instructions = seal.as_ref().and_then(|seal| seal.program_instructions);
         let (ended, problem) = match (end, seal) {
             (ScanEnd::Sealed, Some(seal)) => (Ended::Sealed { how: seal.ended, lost: seal.lost }, None),
             (ScanEnd::Sealed, None) => unreachable!("a walk ends sealed at a seal only"),
@@ -115,21 +123,38 @@ impl Record {
         };
         let overview = OnceLock::new();
         let (tree, hash) = (None, hash.digest());
-        let contents =
-            Contents { source, info, program, threads, orders, tree_order, ended, frames, hash, overview, tree };
+        let contents = Contents {
+            source,
+            info,
+            program,
+            threads,
+            orders,
+            tree_order,
+            processes,
+            sharers,
+            program_instructions,
+            ended,
+            frames,
+            hash,
+            overview,
+            tree,
+        };
         Ok((Self { contents: Arc::new(contents) }, problem))
     }
 
     /// The records of a process and of all that began in it, as one; `open` opens that of the process with a number,
-    /// if it has one.
+    /// if it has one. There are at least `processes`, or as many as the record says: one that was killed may have
+    /// forked without a word.
     ///
     /// # Errors
     /// If one of them cannot be opened or read, or cannot be part of a tree.
     pub fn of_tree(
         root: Self,
+        processes: u64,
         open: impl FnMut(u64) -> Result<Option<Self>, RecordError>,
     ) -> Result<Self, RecordError> {
-        let (tree, program) = Tree::of(root, open)?;
+        let processes = processes.max(root.contents.processes);
+        let (tree, program) = Tree::of(root, processes, open)?;
         let records = || tree.members().iter().map(|member| &member.record);
         let root = &records().next().expect("the root").contents;
         let threads: Vec<_> = records().flat_map(|record| record.contents.threads.iter().cloned()).collect();
@@ -144,6 +169,9 @@ impl Record {
             threads,
             orders: if is_known { order.threads.clone() } else { Vec::new() },
             tree_order: TreeOrder::default(),
+            processes: 0,
+            sharers: root.sharers.clone(),
+            program_instructions: None,
             ended: root.ended.clone(),
             frames: records().map(Self::frames).sum(),
             hash: hash.digest(),
@@ -189,6 +217,17 @@ impl Record {
         tree.members().iter().flat_map(of_process).chain(tree.absent().iter().map(absent)).collect()
     }
 
+    /// Why no replay of it is of what was recorded: others stored to its memory, and nothing says what.
+    #[must_use]
+    pub fn unreliable_because(&self) -> Vec<String> {
+        let reason = |name: &String| {
+            format!(
+                "{name} was not recorded and may have stored to memory that the program shares: a replay lacks that"
+            )
+        };
+        self.contents.sharers.iter().map(reason).collect()
+    }
+
     fn own_warnings(&self) -> Vec<String> {
         let Ended::Sealed { how, lost } = self.ended() else {
             return vec!["the recording was cut off: the record holds what was written until then".into()];
@@ -217,6 +256,12 @@ impl Record {
     #[must_use]
     pub fn instructions(&self) -> u64 {
         self.contents.threads.iter().map(|frames| end_of(frames)).sum()
+    }
+
+    /// Those of the whole program, where windows of it were recorded.
+    #[must_use]
+    pub fn program_instructions(&self) -> Option<u64> {
+        self.contents.program_instructions
     }
 
     /// Architectural instructions of one thread.

@@ -5,7 +5,7 @@ use super::frame::FrameHeader;
 use super::varint::{Fields, encode, encode_bytes};
 
 /// What the launcher adds when the program has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seal {
     /// How the program ended, such as `exit 0`.
     pub(super) ended: String,
@@ -13,6 +13,12 @@ pub(super) struct Seal {
     pub(super) lost: u64,
     /// All frames before the seal.
     pub(super) frames: Vec<IndexEntry>,
+    /// How many processes the tree has of which this is the first one; 0 where it is none.
+    pub(super) processes: u64,
+    /// Who was not recorded and may have stored to memory that a recorded process shared.
+    pub(super) sharers: Vec<String>,
+    /// Of the program, of which the record has windows.
+    pub(super) program_instructions: Option<u64>,
 }
 
 /// A frame as the index names it.
@@ -54,10 +60,20 @@ impl Seal {
         if frames != index {
             return Err(OTHER_FRAMES);
         }
+        let (mut processes, mut sharers, mut program_instructions) = (0, Vec::new(), None);
+        if !fields.is_at_end() {
+            processes = fields.varint()?;
+            for _ in 0..fields.varint()? {
+                sharers.push(super::text::escaped(fields.bytes()?));
+            }
+            if !fields.is_at_end() {
+                program_instructions = Some(fields.varint()?);
+            }
+        }
         if !fields.is_at_end() {
             return Err(Problem::Malformed("something follows its last entry"));
         }
-        Ok(Self { ended, lost, frames })
+        Ok(Self { ended, lost, frames, processes, sharers, program_instructions })
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -72,6 +88,12 @@ impl Seal {
             encode(&mut payload, frame.offset - previous);
             encode(&mut payload, frame.instructions);
             previous = frame.offset;
+        }
+        if self.processes > 0 || !self.sharers.is_empty() || self.program_instructions.is_some() {
+            encode(&mut payload, self.processes);
+            encode(&mut payload, self.sharers.len() as u64);
+            self.sharers.iter().for_each(|name| encode_bytes(&mut payload, name.as_bytes()));
+            self.program_instructions.iter().for_each(|count| encode(&mut payload, *count));
         }
         payload
     }

@@ -143,6 +143,7 @@ impl Summary {
         let kept = instructions - counts.left_out;
         let share = |of: u64| (kept > 0).then(|| of as f64 / kept as f64);
         let mut warnings = record.warnings();
+        warnings.extend(record.unreliable_because());
         if regions_of_interest == 0 {
             warnings.extend(never_reached(record, noted_by));
         }

@@ -146,7 +146,7 @@ impl<'a> TraceDecoder<'a> {
         into.first_instruction = self.header.position;
         into.instructions = self.header.instructions;
         if let Some(member) = self.member {
-            member.place_frame(into);
+            member.place_frame(self.header, into);
         }
         Ok(())
     }
@@ -173,7 +173,7 @@ impl<'a> TraceDecoder<'a> {
     pub(super) fn events(&self, into: &mut Frame) -> Result<(), Problem> {
         self.own_events(into)?;
         if let Some(member) = self.member {
-            member.place_events(into);
+            member.place_events(self.header, into);
         }
         Ok(())
     }

@@ -264,7 +264,8 @@ impl<W: Write> Writer<W> {
     /// If the output fails.
     pub fn seal(mut self, ended: &str) -> Result<W, Problem> {
         self.flush()?;
-        let seal = Seal { ended: ended.to_string(), lost: 0, frames: std::mem::take(&mut self.index) };
+        let frames = std::mem::take(&mut self.index);
+        let seal = Seal { ended: ended.to_string(), frames, ..Seal::default() };
         let seal_offset = self.offset;
         self.write_frame(self.header(FrameKind::Seal), &seal.encode())?;
         let footer = Footer { seal_offset, file_bytes: self.offset + FOOTER_BYTES as u64 };

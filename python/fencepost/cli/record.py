@@ -51,6 +51,19 @@ def record(
             help="Instructions before --roi to record, too, untimed; all: the whole program.",
         ),
     ] = None,
+    every: Annotated[
+        int | None,
+        typer.Option(
+            "--every",
+            metavar="N",
+            min=1,
+            help="Record windows spread over the program, one in N instructions.",
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option("--keep", metavar="M", min=1, help="Instructions of a window of --every."),
+    ] = None,
     children: Annotated[
         bool, typer.Option("--children", help="Record child processes too, one record each.")
     ] = False,
@@ -104,6 +117,9 @@ def record(
         arguments += ["--roi", roi]
     if warm is not None:
         arguments += ["--warm", warm]
+    for option, count in (("--every", every), ("--keep", keep)):
+        if count is not None:
+            arguments += [option, str(count)]
     if children:
         arguments += ["--children", "--list"]
     if sysroot is not None:

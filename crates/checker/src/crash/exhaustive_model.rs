@@ -310,7 +310,7 @@ impl Replay {
     fn visible(&mut self, line: usize, stores: Vec<StoreId>) {
         let change = self.replayed.changes.len();
         let versions = &mut self.replayed.lines[line].versions;
-        versions.push(MadeVersion { version: versions.len() as u32 + 1, stores, change });
+        versions.push(MadeVersion { version: versions.len() as u64 + 1, stores, change });
         self.happens(Change::Visible(line as LineId));
     }
 

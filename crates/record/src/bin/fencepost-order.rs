@@ -1,9 +1,11 @@
-//! `fencepost-order RECORD [NAME]`: adds to a record that is not sealed yet what of its order a replay keeps; and with
-//! the name that it is going to have, by which the records of its children are found, what is kept of the whole tree's.
+//! `fencepost-order RECORD [NAME PROCESSES]`: adds to a record that is not sealed yet what of its order a replay keeps;
+//! and with the name that it is going to have, by which the records of its children are found, and how many processes
+//! there are, what is kept of the whole tree's.
 //!
 //! The launcher calls it when the program has ended, before it seals the record. Frames are only added behind the
 //! others, so that a record to which that did not come to an end is still one: a reader then finds its order itself.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::FileExt;
@@ -40,15 +42,18 @@ impl Source for RecordFile {
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    let (path, name) = match &arguments[..] {
+    let count = |text: &OsString| text.to_str()?.parse().ok();
+    let (path, tree) = match &arguments[..] {
         [_, path] => (Path::new(path), None),
-        [_, path, name] => (Path::new(path), Some(Path::new(name))),
+        [_, path, name, processes] if count(processes).is_some() => {
+            (Path::new(path), count(processes).map(|processes| (Path::new(name), processes)))
+        }
         _ => {
-            eprintln!("usage: fencepost-order RECORD [NAME]");
+            eprintln!("usage: fencepost-order RECORD [NAME PROCESSES]");
             return ExitCode::from(2);
         }
     };
-    match add_order(path, name) {
+    match add_order(path, tree) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("fencepost-order: {problem}");
@@ -57,7 +62,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn add_order(path: &Path, name: Option<&Path>) -> Result<(), Box<dyn std::error::Error>> {
+fn add_order(path: &Path, tree: Option<(&Path, u64)>) -> Result<(), Box<dyn std::error::Error>> {
     let mut file = OpenOptions::new().read(true).append(true).open(path)?;
     let record = open(path, file.try_clone()?)?;
     if matches!(record.ended(), Ended::Sealed { .. }) {
@@ -65,8 +70,8 @@ fn add_order(path: &Path, name: Option<&Path>) -> Result<(), Box<dyn std::error:
     }
     say_if_it_takes_long();
     file.write_all(&order_of(&record)?)?;
-    if let Some(name) = name {
-        file.write_all(&order_of_tree(record, name)?)?;
+    if let Some((name, processes)) = tree {
+        file.write_all(&order_of_tree(record, name, processes)?)?;
     }
     Ok(())
 }
@@ -93,7 +98,7 @@ fn of_file(path: &Path, error: io::Error) -> RecordError {
 }
 
 /// Nothing where the records cannot be read as one, or are of one process.
-fn order_of_tree(first: Record, name: &Path) -> Result<Vec<u8>, RecordError> {
+fn order_of_tree(first: Record, name: &Path, processes: u64) -> Result<Vec<u8>, RecordError> {
     let open_child = |number| {
         let path = path_of_child(name, number);
         match File::open(&path) {
@@ -102,7 +107,7 @@ fn order_of_tree(first: Record, name: &Path) -> Result<Vec<u8>, RecordError> {
             Err(error) => Err(of_file(&path, error)),
         }
     };
-    match Record::of_tree(first, open_child) {
+    match Record::of_tree(first, processes, open_child) {
         Ok(tree) if tree.processes() > 1 => order_of(&tree),
         Ok(_) | Err(RecordError { problem: Problem::Tree(_), .. }) => Ok(Vec::new()),
         Err(error) => Err(error),

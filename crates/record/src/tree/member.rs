@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Survey;
 use super::pairing::{Pairing, Woken};
 use super::spaces::Spaces;
 use crate::code::{Block, SlotKind};
 use crate::event::{Clock, Event, ThreadId};
-use crate::reader::Record;
+use crate::frame::FrameHeader;
+use crate::reader::{Ended, Record};
 use crate::trace::Frame;
 
 /// One process.
@@ -27,13 +29,42 @@ pub(crate) struct Member {
     woken: FxHashMap<Clock, Woken>,
     /// Whether it has anything mapped to which a process stores.
     shares: bool,
+    /// The first threads of children that it has forked without a word.
+    untold: Vec<ThreadId>,
+    /// The thread that ended last, as its record numbers it, and how many frames that has.
+    last_frame: (ThreadId, usize),
 }
 
 impl Member {
-    pub(super) fn new(number: u64, record: Record, mut spaces: Spaces, first_thread: u32, blocks_before: u32) -> Self {
+    pub(super) fn new(number: u64, record: Record, survey: Survey, first_thread: u32, blocks_before: u32) -> Self {
+        let mut spaces = survey.spaces;
         spaces.set_part(number);
+        let last_frame = (survey.last_thread, record.trace_frames(survey.last_thread).len());
         let (firsts, lasts, woken) = Default::default();
-        Self { number, record, spaces, first_thread, blocks_before, firsts, lasts, woken, shares: true }
+        let untold = Vec::new();
+        Self {
+            number,
+            record,
+            spaces,
+            first_thread,
+            blocks_before,
+            firsts,
+            lasts,
+            woken,
+            shares: true,
+            untold,
+            last_frame,
+        }
+    }
+
+    /// Or its launcher was, as far as is known.
+    pub(super) fn was_killed(&self) -> bool {
+        !matches!(self.record.ended(), Ended::Sealed { how, .. } if how.starts_with("exit"))
+    }
+
+    /// It has forked the process whose first thread that is, and its record does not say so.
+    pub(super) fn has_forked(&mut self, child: ThreadId) {
+        self.untold.push(child);
     }
 
     /// The threads of all processes, the objects to which one of them stores, and who woke whom.
@@ -68,7 +99,7 @@ impl Member {
     }
 
     /// A whole frame of it becomes one of the tree.
-    pub(crate) fn place_frame(&self, frame: &mut Frame) {
+    pub(crate) fn place_frame(&self, header: &FrameHeader, frame: &mut Frame) {
         let program = self.record.program();
         let (mut clock, mut event, mut slot) = (frame.clocks.0, 0, 0);
         for step in &mut frame.steps {
@@ -89,15 +120,29 @@ impl Member {
             slot += slots.len();
             *step += self.blocks_before;
         }
+        let before = frame.events.len();
+        self.fork_untold(header, frame);
+        frame.steps.resize(frame.steps.len() + frame.events.len() - before, 0);
     }
 
     /// The events of a frame of it, without what is between them.
-    pub(crate) fn place_events(&self, frame: &mut Frame) {
+    pub(crate) fn place_events(&self, header: &FrameHeader, frame: &mut Frame) {
         let mut clock = frame.clocks.0;
         for event in &mut frame.events {
             clock = event.clock().unwrap_or(clock);
             self.place_event(event, clock);
         }
+        self.fork_untold(header, frame);
+    }
+
+    /// One that was killed may not have told of the children that it forked last: they begin at its end.
+    fn fork_untold(&self, header: &FrameHeader, frame: &mut Frame) {
+        let (last, frames) = self.last_frame;
+        if self.untold.is_empty() || (header.thread, header.sequence as usize + 1) != (last.0, frames) {
+            return;
+        }
+        let clock = frame.clocks.1;
+        frame.events.extend(self.untold.iter().map(|&thread| Event::ThreadCreate { clock, thread }));
     }
 
     fn place_event(&self, event: &mut Event, clock: Clock) {

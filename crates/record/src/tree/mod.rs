@@ -14,7 +14,7 @@ mod member;
 mod pairing;
 mod spaces;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh64::Xxh64;
@@ -79,16 +79,26 @@ impl Tree {
     /// If a record cannot be opened or read, or cannot be part of a tree.
     pub(super) fn of(
         root: Record,
+        processes: u64,
         mut open: impl FnMut(u64) -> Result<Option<Record>, RecordError>,
     ) -> Result<(Self, Program), RecordError> {
         let mut found: BTreeMap<u64, (Record, Survey)> = BTreeMap::new();
         let mut absent = Vec::new();
         let mut open_ones = vec![(0, root)];
+        let mut known: BTreeSet<u64> = (1..processes.min(PROCESSES_MAX)).collect();
+        let mut forked: BTreeSet<u64> = BTreeSet::new();
+        for &number in &known {
+            match open(number)? {
+                Some(record) => open_ones.push((number, record)),
+                None => absent.push(number),
+            }
+        }
         while let Some((number, record)) = open_ones.pop() {
             check(&record, number)?;
             let survey = Survey::of(&record)?;
             for &child in &survey.children {
-                if child > number && !found.contains_key(&child) {
+                forked.insert(child);
+                if child > number && known.insert(child) {
                     match open(child)? {
                         Some(record) => open_ones.push((child, record)),
                         None => absent.push(child),
@@ -104,7 +114,7 @@ impl Tree {
         for (number, (record, survey)) in found {
             last_threads.insert(number, ThreadId(first_thread + survey.last_thread.0));
             let blocks_before = program.blocks.len() as u32 - 1;
-            let member = Member::new(number, record, survey.spaces, first_thread, blocks_before);
+            let member = Member::new(number, record, survey, first_thread, blocks_before);
             member.blocks().for_each(|block| _ = program.append(block));
             let too_many = Problem::check_limit("the number of blocks", program.blocks.len() as u64, BLOCKS_MAX);
             too_many.map_err(|problem| member.record.refuse(None, problem))?;
@@ -113,6 +123,7 @@ impl Tree {
         }
         let firsts: BTreeMap<u64, ThreadId> =
             tree.members.iter().map(|member| (member.number, ThreadId(member.first_thread))).collect();
+        tree.begin_untold(&forked);
         let objects = tree.members.iter().flat_map(|member| member.spaces.objects());
         let written = objects.filter(|(_, is_written)| *is_written).map(|(object, _)| *object).collect();
         let pairing = Pairing::of(&tree.members)?;
@@ -120,6 +131,21 @@ impl Tree {
             member.know(&firsts, &last_threads, &written, &pairing);
         }
         Ok((tree, program))
+    }
+
+    /// Children of which no record says that they were forked begin where their parents were killed.
+    fn begin_untold(&mut self, forked: &BTreeSet<u64>) {
+        for at in 1..self.members.len() {
+            let Member { number, first_thread, .. } = self.members[at];
+            let parent = self.members[at].record.info().parent;
+            if forked.contains(&number) {
+                continue;
+            }
+            let is_parent = |member: &&mut Member| Some(member.number) == parent && member.was_killed();
+            if let Some(parent) = self.members.iter_mut().find(is_parent) {
+                parent.has_forked(ThreadId(first_thread));
+            }
+        }
     }
 
     pub(super) fn members(&self) -> &[Member] {
@@ -167,6 +193,20 @@ pub fn path_of_child(first: &Path, number: u64) -> PathBuf {
         name.push(ending);
     }
     first.with_file_name(name)
+}
+
+/// Where the record of a tree's first process lies if that of the process with a number is at `path`; nothing where
+/// that is not named so.
+#[must_use]
+pub fn path_of_first(path: &Path, number: u64) -> Option<PathBuf> {
+    let (stem, ending) = (path.file_stem()?.to_str()?, path.extension().and_then(|ending| ending.to_str()));
+    let name = match (stem.strip_suffix(&format!(".{number}")), ending) {
+        _ if number == 0 => return Some(path.to_owned()),
+        (Some(stem), Some(ending)) => format!("{stem}.{ending}"),
+        (None, Some(ending)) if ending == number.to_string() => stem.to_owned(),
+        _ => return None,
+    };
+    Some(path.with_file_name(name))
 }
 
 fn check(record: &Record, number: u64) -> Result<(), RecordError> {

@@ -1,5 +1,7 @@
+use std::path::Path;
 use std::sync::Arc;
 
+use super::{path_of_child, path_of_first};
 use crate::event::{MappingKind, Protection};
 use crate::{
     BlockBuilder, Bytes, Clock, CutPolicy, Event, Frame, Info, Record, RecordError, SlotKind, ThreadId, Writer,
@@ -18,7 +20,7 @@ struct Process {
 
 impl Process {
     fn new(process: Option<u64>) -> Self {
-        let info = Info { process, ..Info::default() };
+        let info = Info { process, parent: process.map(|_| 0), ..Info::default() };
         Self { writer: Writer::new(Vec::new(), &info, WriterOptions::default()).expect("a writer") }
     }
 
@@ -62,7 +64,11 @@ impl Process {
     }
 
     fn record(self) -> Record {
-        let bytes = self.writer.seal("exit 0").expect("a record");
+        self.ended("exit 0")
+    }
+
+    fn ended(self, how: &str) -> Record {
+        let bytes = self.writer.seal(how).expect("a record");
         Record::open(Arc::new(Bytes::new("process", bytes)), CutPolicy::Refuse).expect("a record")
     }
 }
@@ -72,7 +78,7 @@ fn tree(root: Process, child: Option<Process>) -> Result<Record, RecordError> {
 }
 
 fn tree_of(root: Record, mut child: Option<Record>) -> Result<Record, RecordError> {
-    Record::of_tree(root, |number| {
+    Record::of_tree(root, 2, |number| {
         assert_eq!(number, 1);
         Ok(child.take())
     })
@@ -227,6 +233,35 @@ fn what_a_child_supplies_and_its_end_are_waited_for_where_it_is_there() {
     let without = tree(with_a_child(), None).expect("a tree");
     assert_eq!(awaited(&without), (None, None));
     assert_eq!(without.warnings(), ["process 1 has no record: what it did is not replayed"]);
+}
+
+#[test]
+fn a_child_whose_fork_a_killed_parent_did_not_tell_begins_at_its_end() {
+    let untold = |ended: &str| {
+        let mut root = Process::new(None);
+        root.start(1);
+        root.turn(20);
+        let mut child = Process::new(Some(1));
+        child.start(10);
+        let record = tree_of(root.ended(ended), Some(child.record())).expect("a tree");
+        let events = frame(&record, FIRST).events;
+        (record.processes(), matches!(events.last(), Some(Event::ThreadCreate { thread: CHILD, .. })))
+    };
+    assert_eq!(untold("signal 9"), (2, true));
+    assert_eq!(untold("exit 0"), (2, false));
+}
+
+#[test]
+fn a_child_s_record_is_named_by_its_first_process_s() {
+    for first in ["server.fencepost", "folder.d/server.7.fencepost", "server", "./server.record.gz"] {
+        for number in [1, 12] {
+            let child = path_of_child(Path::new(first), number);
+            assert_eq!(path_of_first(&child, number).as_deref(), Some(Path::new(first)));
+            assert_ne!(path_of_first(&child, number + 1).as_deref(), Some(Path::new(first)));
+        }
+        assert_eq!(path_of_first(Path::new(first), 0).as_deref(), Some(Path::new(first)));
+    }
+    assert_eq!(path_of_first(Path::new("another.fencepost"), 1), None);
 }
 
 #[test]
