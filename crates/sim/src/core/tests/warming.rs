@@ -61,7 +61,7 @@ fn walks() -> impl Strategy<Value = Walk> {
         let lines = |(place, (first, stride, count, is_store))| {
             (0..count).map(move |turn| (128 * place + first + stride * turn, is_store))
         };
-        (0..).zip(stretches).flat_map(lines).collect()
+        (0_u64..).zip(stretches).flat_map(lines).collect()
     })
 }
 

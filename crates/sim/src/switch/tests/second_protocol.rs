@@ -169,7 +169,7 @@ impl Wired {
     }
 
     /// When and where messages of `opcode` arrived, with their versions.
-    fn arrivals(&self, opcode: Opcode) -> Vec<(u64, u16, u32)> {
+    fn arrivals(&self, opcode: Opcode) -> Vec<(u64, u16, u64)> {
         let of_opcode = self.got.iter().filter(|got| got.message.opcode == opcode);
         of_opcode.map(|got| (got.ps, got.by, got.message.version.0)).collect()
     }
@@ -272,7 +272,7 @@ fn a_place_that_is_given_back_lets_one_message_of_its_class_move_up_everywhere()
         wired.give_back(ps, 0, ExchangeRwd);
         wired.run_until(ps + 500_000);
         let last = *wired.arrivals(Opcode::Swap).last().expect("one moved up");
-        assert_eq!(last, (ps + moved_up, 0, released as u32 + 2), "in the order in which they were sent");
+        assert_eq!(last, (ps + moved_up, 0, released as u64 + 2), "in the order in which they were sent");
         let in_switch = wired.switch.ports[usize::from(DEVICE)].ingress[ExchangeRwd.index()].len();
         let at_device = wired.endpoints[usize::from(DEVICE)].transmitter.waiting(ExchangeRwd);
         let left = 3 - released as usize;
@@ -351,7 +351,7 @@ fn under_load(link: &LinkConfig, queue: EventQueue) -> Wired {
             wired.send(device, fetch_at(ps, above, version));
             wired.send(device, swap_at(ps, above, version));
             wired.send(host, Message { version: Version(version.into()), ..read(below, version, ps) });
-            wired.send(host, write(below, version, version, ps));
+            wired.send(host, write(below, version.into(), version, ps));
         }
     }
     wired.run();
