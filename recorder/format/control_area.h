@@ -95,9 +95,9 @@ struct control_area {
   char program[CONTROL_PATH_BYTES]; /* as it is started */
   char isa[CONTROL_WORD_BYTES];     /* as the record names them */
   char engine[CONTROL_WORD_BYTES];
-  char roi[CONTROL_OPTION_BYTES];         /* START:STOP, or empty */
-  uint64_t every; /* region after region, so many instructions apart; 0: only one */
-  uint64_t warm;                          /* instructions before it to record; CONTROL_WARM_ALL */
+  char roi[CONTROL_OPTION_BYTES]; /* START:STOP, or empty */
+  uint64_t every;                 /* region after region, so many instructions apart; 0: only one */
+  uint64_t warm;                  /* instructions before it to record; CONTROL_WARM_ALL */
   char pm_selector[CONTROL_OPTION_BYTES]; /* or empty */
   char lifeline[CONTROL_WORD_BYTES];      /* a pipe of which the launcher has the other end */
   uint32_t values;

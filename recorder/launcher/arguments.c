@@ -99,8 +99,9 @@ static void set_windows(struct arguments *arguments) {
   if (arguments->every == 0 && arguments->keep == 0)
     return;
   if (arguments->every == 0 || arguments->keep == 0)
-    fail(EXIT_WRONG_OPTIONS, "--every N and --keep M are given together: windows of M instructions, "
-                             "one in N");
+    fail(EXIT_WRONG_OPTIONS,
+         "--every N and --keep M are given together: windows of M instructions, "
+         "one in N");
   if (arguments->roi != NULL || arguments->values || arguments->children)
     fail(EXIT_WRONG_OPTIONS, "--every is for one process and the whole program: it goes with none "
                              "of --roi, --values and --children");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line: fencepost-record [-o FILE] [--values --pm SELECTOR] [--roi START:STOP
- * [--warm N]] [--every N --keep M] [--children] [--seed N] [--schedule N] [--real-time] [--sysroot FOLDER] -- PROGRAM
- * ARGUMENTS… */
+ * [--warm N]] [--every N --keep M] [--children] [--seed N] [--schedule N] [--real-time] [--sysroot
+ * FOLDER] -- PROGRAM ARGUMENTS… */
 #ifndef ARGUMENTS_H
 #define ARGUMENTS_H
 
@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 struct arguments {
-  const char *output;  /* NULL: PROGRAM.fencepost */
-  const char *roi;     /* or NULL */
+  const char *output;   /* NULL: PROGRAM.fencepost */
+  const char *roi;      /* or NULL */
   uint64_t every, keep; /* windows of so many instructions, one in so many; 0: none */
-  uint64_t warm;       /* before it, in instructions; CONTROL_WARM_ALL */
-  const char *pm;      /* or NULL */
-  const char *sysroot; /* or NULL */
+  uint64_t warm;        /* before it, in instructions; CONTROL_WARM_ALL */
+  const char *pm;       /* or NULL */
+  const char *sysroot;  /* or NULL */
   bool values;
   bool children;
   bool lists; /* say which records there are */

@@ -19,7 +19,7 @@ struct record_file {
   bool is_listed;                /* say where it is when it is sealed */
   bool takes_turns;              /* its threads do */
   const struct sharers *sharers; /* of the first process, once all have ended; or NULL */
-  uint64_t instructions; /* of the program, of which there are windows; 0: it is whole */
+  uint64_t instructions;         /* of the program, of which there are windows; 0: it is whole */
   unsigned processes; /* of its tree, once all others are sealed; 0: it is no tree's first */
 };
 
