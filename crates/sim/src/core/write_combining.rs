@@ -69,8 +69,8 @@ impl WriteCombining {
         self.last_complete
     }
 
-    /// Whether a load of `line` at `cycle` waits: what was stored to it is in a buffer, which leaves for that, or on its
-    /// way to memory.
+    /// Whether a load of `line` at `cycle` waits: what was stored to it is in a buffer, which leaves for that, or on
+    /// its way to memory.
     pub(super) fn holds_up_load(&mut self, line: LineAddress, cycle: u64) -> bool {
         match self.open.iter_mut().find(|open| open.line == line) {
             Some(open) => {
