@@ -19,7 +19,7 @@
 #define OBJECTS_MAX 1024u
 #define SUSPECTS_MAX 64u
 #define PAUSE_NS 100000000ull
-/* Of the time that looking takes, so many times as much is between. */
+/* Of the processor's time that looking takes, so many times as much is between. */
 #define PAUSE_TIMES 20u
 #define NS_PER_S 1000000000ull
 
@@ -170,20 +170,20 @@ static void look(void) {
     look_at_others();
 }
 
-static uint64_t now_ns(void) {
+static uint64_t processor_ns(void) {
   struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 static void *watch(void *argument) {
   (void)argument;
   for (;;) {
-    uint64_t before = now_ns();
+    uint64_t before = processor_ns();
     pthread_mutex_lock(&lock);
     look();
     pthread_mutex_unlock(&lock);
-    uint64_t pause = PAUSE_TIMES * (now_ns() - before);
+    uint64_t pause = PAUSE_TIMES * (processor_ns() - before);
     if (pause < PAUSE_NS)
       pause = PAUSE_NS;
     nanosleep(&(struct timespec){(time_t)(pause / NS_PER_S), (long)(pause % NS_PER_S)}, NULL);

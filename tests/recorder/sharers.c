@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define BYTES 4096
-#define STAYS_US 1000000
+#define STAYS_US 3000000
 
 static _Atomic int *map(const char *path) {
   int file = path == NULL ? -1 : open(path, O_RDWR);
