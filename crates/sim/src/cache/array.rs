@@ -27,6 +27,8 @@ pub struct Line {
     pub state: State,
     /// Whether one core may have it exclusively (shared levels only).
     pub is_owned: bool,
+    /// Whether cores take it from each other: it came modified from another one, or that still has it.
+    pub is_contended: bool,
     /// Which store was the last one performed on it, as far as this cache knows.
     pub version: Version,
     /// The cycle from which on its data are there; a line is entered when its fill is known, not when it arrives.

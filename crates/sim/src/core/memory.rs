@@ -136,7 +136,7 @@ impl Core {
             self.stats.overtaken_stores += 1;
             sets.overtaken(instruction, store);
         }
-        match self.stores.forward(sequence, address, size) {
+        match self.stores.forward(sequence, address, size, cycle) {
             Forwarding::None => {}
             Forwarding::Covered(data) => {
                 self.stats.forwarded_loads += 1;

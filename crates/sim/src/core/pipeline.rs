@@ -127,6 +127,7 @@ impl Core {
     pub fn look_ahead(&mut self, now: u64, horizon: u64) {
         self.window.now = now;
         self.issue.advance(now);
+        self.stores.forget(now);
         self.window.horizon = horizon;
     }
 

@@ -59,12 +59,16 @@ pub enum Forwarding {
 /// The store queue of one core.
 #[derive(Clone, Debug)]
 pub struct StoreQueue {
-    /// A power of two of places, so that a number gives its place by masking; at most `limit` are in use.
+    /// A power of two of places, so that a number gives its place by masking; at most `limit` are in the queue, and
+    /// those before them that have left it at a cycle that has not come yet.
     entries: Box<[StoreEntry]>,
     limit: u64,
+    /// The oldest entry that may be in the queue at some cycle from now on.
+    oldest: u64,
+    /// The oldest entry of which it is not known when it leaves.
     head: u64,
     tail: u64,
-    /// How many stores in the queue touch an 8-byte granule, by its low address bits.
+    /// How many stores from the oldest on touch an 8-byte granule, by its low address bits.
     filter: [u16; FILTER],
     /// How many entries are non-temporal stores.
     non_temporal: u32,
@@ -91,8 +95,9 @@ impl StoreQueue {
             has_trained: false,
         };
         StoreQueue {
-            entries: vec![empty; limit.next_power_of_two()].into(),
+            entries: vec![empty; (2 * limit).next_power_of_two()].into(),
             limit: limit as u64,
+            oldest: 0,
             head: 0,
             tail: 0,
             filter: [0; FILTER],
@@ -112,6 +117,9 @@ impl StoreQueue {
     /// Enters the next one and gives its index.
     #[inline]
     pub fn push(&mut self, operation: Operation, sequence: u64, slot: u32, address: u64, size: u16) -> u32 {
+        if self.tail - self.oldest == self.entries.len() as u64 {
+            self.forget_oldest();
+        }
         let index = self.index(self.tail);
         self.entries[index] = StoreEntry {
             operation,
@@ -158,13 +166,24 @@ impl StoreQueue {
         let index = self.index(self.head);
         let entry = &mut self.entries[index];
         entry.released = cycle;
-        let (operation, address, size) = (entry.operation, entry.address, entry.size);
+        self.non_temporal -= u32::from(entry.operation == Operation::NonTemporalStore);
         self.head += 1;
-        match operation {
-            Operation::Store => self.count_granules(address, size, false),
-            Operation::NonTemporalStore => self.non_temporal -= 1,
-            _ => {}
+    }
+
+    /// No load looks for stores that have left before `now`.
+    #[inline]
+    pub fn forget(&mut self, now: u64) {
+        while self.oldest < self.head && self.entries[self.index(self.oldest)].released <= now {
+            self.forget_oldest();
         }
+    }
+
+    fn forget_oldest(&mut self) {
+        let StoreEntry { operation, address, size, .. } = self.entries[self.index(self.oldest)];
+        if operation == Operation::Store {
+            self.count_granules(address, size, false);
+        }
+        self.oldest += 1;
     }
 
     /// The entry at `index`.
@@ -189,13 +208,14 @@ impl StoreQueue {
         self.head == self.tail
     }
 
-    /// What the stores older than `sequence` mean for a load of `size` bytes at `address`.
+    /// What the stores older than `sequence` that are in the queue at `cycle` mean for a load of `size` bytes at
+    /// `address`.
     #[inline]
-    pub fn forward(&self, sequence: u64, address: u64, size: u16) -> Forwarding {
+    pub fn forward(&self, sequence: u64, address: u64, size: u16, cycle: u64) -> Forwarding {
         if !granules(address, size).any(|granule| self.filter[granule] != 0) {
             return Forwarding::None;
         }
-        self.search(sequence, address, size)
+        self.search(sequence, address, size, cycle)
     }
 
     /// Whether a non-temporal store is in it.
@@ -226,7 +246,7 @@ impl StoreQueue {
                 && store_first <= last
                 && first <= store_last
         };
-        let entries = (self.head..self.tail).rev().map(|number| &self.entries[self.index(number)]);
+        let entries = (self.oldest..self.tail).rev().map(|number| &self.entries[self.index(number)]);
         entries.into_iter().find(is_overtaken).map(|entry| entry.instruction)
     }
 
@@ -235,10 +255,14 @@ impl StoreQueue {
         *self = StoreQueue::new(self.limit as usize);
     }
 
-    fn search(&self, sequence: u64, address: u64, size: u16) -> Forwarding {
+    fn search(&self, sequence: u64, address: u64, size: u16, cycle: u64) -> Forwarding {
         let end = address + u64::from(size);
-        for number in (self.head..self.tail).rev() {
+        for number in (self.oldest..self.tail).rev() {
             let entry = &self.entries[self.index(number)];
+            // So have those before it.
+            if entry.released <= cycle {
+                break;
+            }
             let entry_end = entry.address + u64::from(entry.size);
             let overlaps = entry.address < end && address < entry_end;
             if entry.operation != Operation::Store || entry.sequence >= sequence || !overlaps {
@@ -294,28 +318,33 @@ mod tests {
     #[test]
     fn the_youngest_older_store_forwards() {
         let queue = queue_with(&[(0x100, 8, 5), (0x100, 8, 7), (0x100, 8, 9)]);
-        assert_eq!(queue.forward(2, 0x100, 8), Forwarding::Covered(7));
-        assert_eq!(queue.forward(9, 0x104, 4), Forwarding::Covered(9));
-        assert_eq!(queue.forward(9, 0x108, 8), Forwarding::None);
+        assert_eq!(queue.forward(2, 0x100, 8, 10), Forwarding::Covered(7));
+        assert_eq!(queue.forward(9, 0x104, 4, 10), Forwarding::Covered(9));
+        assert_eq!(queue.forward(9, 0x108, 8, 10), Forwarding::None);
     }
 
     #[test]
     fn a_load_wider_than_the_store_meets_it_in_the_cache() {
         let queue = queue_with(&[(0x104, 4, 5)]);
-        assert_eq!(queue.forward(9, 0x100, 8), Forwarding::Partial(5));
+        assert_eq!(queue.forward(9, 0x100, 8, 10), Forwarding::Partial(5));
     }
 
     #[test]
     fn a_load_waits_for_data_that_are_not_known() {
         let queue = queue_with(&[(0x100, 8, UNKNOWN)]);
-        assert_eq!(queue.forward(9, 0x100, 8), Forwarding::Waits(0));
+        assert_eq!(queue.forward(9, 0x100, 8, 10), Forwarding::Waits(0));
     }
 
     #[test]
     fn a_store_that_has_left_forwards_no_more() {
         let mut queue = queue_with(&[(0x100, 8, 5)]);
         queue.release_head(20);
-        assert_eq!(queue.forward(9, 0x100, 8), Forwarding::None);
+        assert_eq!(queue.forward(9, 0x100, 8, 19), Forwarding::Covered(5), "it is known already when it will leave");
+        assert_eq!(queue.forward(9, 0x100, 8, 20), Forwarding::None);
         assert_eq!(queue.room_at(), Some(0), "seven entries were never used");
+        queue.forget(19);
+        assert_eq!(queue.forward(9, 0x100, 8, 19), Forwarding::Covered(5));
+        queue.forget(20);
+        assert_eq!(queue.filter, [0; FILTER]);
     }
 }

@@ -28,6 +28,9 @@ use fencepost_kernel::line::{ByteMask, LINE_BYTES, LineAddress};
 use fencepost_kernel::message::Cause;
 use fencepost_kernel::time::Time;
 
+/// A line that cores take from each other counts as the core's own again when it has had it for so long.
+const CONTENDED_CYCLES: u64 = 4096;
+
 /// How far stores, flushes and fences have taken effect, and what keeps the next ones.
 #[derive(Clone, Default)]
 pub(super) struct Effects {
@@ -258,7 +261,8 @@ impl Core {
         Some(cycle)
     }
 
-    /// Writes the lines of a store, from `turn` on; gives the cycle of the last one, or asks for what is missing.
+    /// Writes the lines of a store, from `turn` on; gives the cycle of the last one, or asks for what is missing. What
+    /// reads them, too, holds them until it is done.
     fn own(&mut self, entry: &StoreEntry, turn: u64, env: &mut Environment<'_>) -> Option<u64> {
         if entry.address == 0 {
             // A masked-off element of a scatter.
@@ -266,6 +270,7 @@ impl Core {
         }
         let lines = lines_of_access(entry.address, entry.size);
         let mut cycle = turn.max(entry.lines_ready);
+        let held = if matches!(entry.operation, Operation::Atomic(_)) { self.timing.l1d } else { 0 };
         // Each line is written as soon as it is owned: two cores that want the same two lines would take them from each
         // other for ever.
         for index in u64::from(entry.lines_written)..lines {
@@ -284,7 +289,10 @@ impl Core {
             // An older flush or non-temporal store takes the line as it is without this store.
             let overtakes =
                 if self.combining.sent.is_empty() { None } else { self.combining.reaches(line, self.window.now) };
-            if turn > self.window.horizon || overtakes.is_some() {
+            let copy = env.l1d.line(owned);
+            let may_lose_it = copy.is_contended && turn < copy.ready + CONTENDED_CYCLES;
+            let limit = if may_lose_it { self.window.now } else { self.window.horizon };
+            if turn > limit || overtakes.is_some() {
                 self.effects.held = Some(overtakes.map_or(turn, |reaches| reaches + 1));
                 return None;
             }
@@ -293,7 +301,7 @@ impl Core {
             copy.state = State::Modified;
             copy.version.0 += 1;
             cycle = cycle.max(copy.ready);
-            copy.stored = cycle;
+            copy.stored = cycle + held;
             let version = copy.version;
             env.observe(cycle, line, version, Access::Store);
             head.lines_written += 1;

@@ -43,6 +43,7 @@ impl Hierarchy {
         let own = 1u64 << request.core;
         let entry = *self.shared[last].array.line(in_last);
         let others = entry.sharers & !own;
+        let mut is_contended = entry.is_contended && (others != 0 || self.is_one_of_several);
         let mut snoop = if self.forwards(own, entry.sharers) { self.snoop } else { 0 };
         if others != 0 && (request.want == Want::Own || entry.is_owned) {
             snoop = self.snoop;
@@ -50,7 +51,7 @@ impl Hierarchy {
             let invalidate = request.want == Want::Own;
             for core in 0..self.l1d.len() {
                 if others & (1 << core) != 0 {
-                    self.snoop_core(core, request.line, invalidate);
+                    is_contended |= self.snoop_core(core, request.line, invalidate);
                 }
             }
         }
@@ -67,6 +68,7 @@ impl Hierarchy {
         let entry = self.shared[last].array.line_mut(in_last);
         entry.sharers = sharers;
         entry.is_owned = is_owned;
+        entry.is_contended = is_contended;
         let mut there = entry.ready;
         if level < last {
             let newest = *entry;
@@ -82,8 +84,9 @@ impl Hierarchy {
         side == Side::Walker && self.private.is_empty()
     }
 
-    /// Takes a core's copy away, or its right to write it; what it has that is newer goes to the last level.
-    pub(super) fn snoop_core(&mut self, core: usize, line: LineAddress, invalidate: bool) {
+    /// Takes a core's copy away, or its right to write it; what it has that is newer goes to the last level. Says
+    /// whether there was such.
+    pub(super) fn snoop_core(&mut self, core: usize, line: LineAddress, invalidate: bool) -> bool {
         let newest = if invalidate { self.invalidate_core(core, line) } else { self.newest_modified(core, line) };
         if !invalidate {
             let private = self.private.iter_mut().map(|level| &mut level.arrays[core]);
@@ -97,6 +100,7 @@ impl Hierarchy {
         if let Some((version, stored)) = newest {
             self.store_in_last(line, version, stored);
         }
+        newest.is_some()
     }
 
     /// Takes all copies of a core away; gives what [`Hierarchy::newest_modified`] says of them.
@@ -125,15 +129,14 @@ impl Hierarchy {
         let last = self.shared.len() - 1;
         let entry = self.shared[last].array.line(in_last);
         let state = if entry.is_owned { State::Exclusive } else { State::Shared };
-        let version = entry.version;
-        self.fill_private(request, state, version, self.private.len(), ready);
-        version
+        let content = Line { is_contended: entry.is_contended, ..Line::new(state, entry.version, ready) };
+        self.fill_private(request, content, self.private.len());
+        content.version
     }
 
     /// Puts a line into the private levels above `below` and the first level.
-    pub(super) fn fill_private(&mut self, request: &Request, state: State, version: Version, below: usize, ready: u64) {
+    pub(super) fn fill_private(&mut self, request: &Request, content: Line, below: usize) {
         let core = request.core;
-        let content = Line { state, version, ready, ..Line::default() };
         let above = match request.side {
             Side::Level(level) => usize::from(level),
             _ => 0,
@@ -166,6 +169,7 @@ impl Hierarchy {
             present.state = present.state.max(content.state);
             present.version = present.version.max(content.version);
             present.ready = present.ready.max(content.ready);
+            present.is_contended = content.is_contended;
             return;
         }
         let place = self.l1d[core].place_for(line);
@@ -185,6 +189,7 @@ impl Hierarchy {
         if let Some(present) = array.get_mut(line) {
             present.state = present.state.max(content.state);
             present.update(content.version, content.ready);
+            present.is_contended = content.is_contended;
             return;
         }
         let place = array.place_for(line);

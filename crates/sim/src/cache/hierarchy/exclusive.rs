@@ -69,7 +69,7 @@ impl Exclusive {
                 self.left.push(Victim { line: victim, version: old.version, stored: old.ready });
             }
         }
-        self.array.insert_at(place.index, line, Line { sharers: 0, is_owned: false, ..content });
+        self.array.insert_at(place.index, line, Line { sharers: 0, is_owned: false, is_contended: false, ..content });
     }
 }
 

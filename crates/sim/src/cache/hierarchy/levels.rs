@@ -1,7 +1,7 @@
 //! The levels behind the first, and how long ways through them take.
 
 use super::{Hierarchy, Request, Side, Want};
-use crate::cache::array::{CacheArray, State};
+use crate::cache::array::{CacheArray, Line, State};
 use crate::cache::prefetcher::Prefetcher;
 use crate::cache::stats::LevelStats;
 use fencepost_kernel::line::Version;
@@ -53,7 +53,11 @@ impl Hierarchy {
         let line = *array.line(index);
         let response: u64 = self.private[..=level].iter().map(|level| level.response).sum();
         let ready = cycle.max(line.ready) + response + self.to_core(request.side);
-        self.fill_private(request, line.state, line.version, level, ready);
+        self.fill_private(
+            request,
+            Line { is_contended: line.is_contended, ..Line::new(line.state, line.version, ready) },
+            level,
+        );
         Some((ready, line.version))
     }
 

@@ -23,9 +23,11 @@ impl Hierarchy {
             Opcode::GrantModified => State::Modified,
             _ => State::Exclusive,
         };
+        let comes_modified = message.opcode == Opcode::GrantModified;
         if let Some(in_last) = self.find_held(line) {
             let entry = self.shared[last].array.line_mut(in_last);
             entry.state = entry.state.max(state);
+            entry.is_contended |= comes_modified;
             if message.opcode != Opcode::GrantUpgrade {
                 entry.update(message.version, now);
             }
@@ -34,7 +36,9 @@ impl Hierarchy {
         if message.opcode == Opcode::GrantUpgrade {
             return None;
         }
-        Some(self.enter(line, state, message.version, now))
+        let in_last = self.enter(line, state, message.version, now);
+        self.shared[last].array.line_mut(in_last).is_contended = comes_modified;
+        Some(in_last)
     }
 
     /// Does what a snoop says, and answers.
