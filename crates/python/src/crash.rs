@@ -10,6 +10,7 @@ use fencepost_checker::crash::explanation::ExplainedStore;
 use fencepost_checker::crash::exploration::Patch;
 use fencepost_checker::crash::image_stores::StoreRun;
 use fencepost_checker::crash::mapped_reads::MappedReads;
+use fencepost_checker::crash::operations::{MarksMatter, PassedMark};
 use fencepost_checker::crash::origins::{OriginId, Origins};
 use fencepost_checker::crash::pool_file::PoolFile;
 use fencepost_checker::crash::recorded_stores::RecordedStores;
@@ -18,7 +19,7 @@ use fencepost_checker::crash::replay::{Setting, replay};
 use fencepost_checker::crash::sites::SiteId;
 use fencepost_checker::crash::source_lines::SourceLines;
 use fencepost_checker::crash::{CrashError, Exploration};
-use fencepost_record::{AddressRanges, CutPolicy, PmSelector, Record};
+use fencepost_record::{AddressRanges, CutPolicy, MarkKind, PmSelector, Record};
 use fencepost_sim::address_space::{Part, Placement};
 use fencepost_sim::config::Machine;
 use fencepost_sim::config::topology::HostId;
@@ -142,7 +143,7 @@ impl CrashStates {
             "stores": exploration.recorded.stores.len(),
             "flushes": replayed.flushes.len(),
             "threads": exploration.recorded.threads.len(),
-            "instants": exploration.instants(),
+            "marks": replayed.marks.iter().map(mark_json).collect::<Vec<Value>>(),
             "duration_ps": replayed.duration_ps,
             "warnings": warnings,
         });
@@ -159,6 +160,27 @@ impl CrashStates {
     /// `advance`.
     fn before_last_promise<'py>(&self, py: Python<'py>) -> PyResult<Vec<FilePatch<'py>>> {
         self.with("the pool before the last promise", |exploration, _| in_file(py, exploration.before_last_promise()))
+    }
+
+    /// How marks bear on the exploration: whether the check is told of them, and whether what comes before the first
+    /// operation is skipped. Gives how many instants there are, and how many are skipped; before the first call of
+    /// `advance`.
+    fn set_marks_matter(&self, check_is_told: bool, skips_creation: bool) -> PyResult<(usize, usize)> {
+        self.with("marks of operations", |exploration, _| {
+            exploration.set_marks_matter(MarksMatter { check_is_told, skips_creation });
+            exploration.instants()
+        })
+    }
+
+    /// How many marks were passed before the present instant.
+    fn marks_passed(&self) -> PyResult<u32> {
+        self.with("marks of operations", |exploration, _| exploration.marks_passed())
+    }
+
+    /// All that is performed before the mark with this number, as if it were durable: (offset, bytes); before the
+    /// first call of `advance`.
+    fn at_mark<'py>(&self, py: Python<'py>, number: u32) -> PyResult<Vec<FilePatch<'py>>> {
+        self.with("the pool at a mark", |exploration, _| in_file(py, exploration.at_mark(number)))
     }
 
     /// Makes `replay` end soon, with KeyboardInterrupt; from any thread.
@@ -364,6 +386,15 @@ fn place_json(exploration: &Exploration, sources: &Sources, site: SiteId) -> Val
     let origin = sources.origins.get(sources.origins.number_of(site));
     let is_known = exploration.recorded.sites.get(site).instruction != 0 || origin.program_frame.is_some();
     if is_known { json!(origin) } else { Value::Null }
+}
+
+fn mark_json(passed: &PassedMark) -> Value {
+    let kind = match passed.mark.kind {
+        MarkKind::Begin => "begin",
+        MarkKind::End => "end",
+        MarkKind::Acknowledged => "acknowledged",
+    };
+    json!({ "kind": kind, "text": passed.mark.text, "thread": passed.thread, "ps": passed.time.as_ps() })
 }
 
 fn store_json(exploration: &Exploration, sources: &Sources, store: &ExplainedStore) -> Value {

@@ -10,6 +10,7 @@ use fencepost_sim::replay::simulation::Program;
 
 use super::CrashError;
 use super::content_hash::LINE;
+use super::operations::RecordedMark;
 use super::pool_file::PoolFile;
 use super::sites::{BlockEnd, CallStack, SiteId, Sites};
 
@@ -129,6 +130,8 @@ pub struct RecordedStores {
     /// By thread: the calls that wrote into selected memory or asked for durability, each with the place of its act if
     /// it has one.
     pub calls: Vec<Vec<Option<u32>>>,
+    /// By thread: what it said of its operations.
+    pub marks: Vec<Vec<RecordedMark>>,
     /// By number.
     pub stores: Vec<RecordedStore>,
     /// In the order of threads, each thread's in order.
@@ -255,6 +258,7 @@ impl Walk<'_> {
     fn thread(&mut self, thread: u32) -> Result<(), RecordError> {
         self.found.threads.push(Vec::new());
         self.found.calls.push(Vec::new());
+        self.found.marks.push(Vec::new());
         self.stack = CallStack::default();
         let mut reader = self.program.record().reader(ThreadId(thread));
         let mut frame = Frame::default();
@@ -297,6 +301,11 @@ impl Walk<'_> {
             Event::InitialBytes { address, bytes } => {
                 let acts_before = self.found.threads[thread as usize].len() as u32;
                 self.found.foreign.push(ForeignBytes { thread, acts_before, address: *address, bytes: bytes.clone() });
+            }
+            Event::Mark { clock, kind, text } => {
+                let acts_before = self.found.threads[thread as usize].len() as u32;
+                let mark = RecordedMark { kind: *kind, text: text.to_string(), clock: *clock, acts_before };
+                self.found.marks[thread as usize].push(mark);
             }
             Event::KernelWrite { address, bytes } => {
                 let before = self.found.threads[thread as usize].len();
