@@ -37,13 +37,14 @@ fuzz_target!(|input: &[u8]| {
     let Ok(program) = Program::new(record) else { return };
     let coherence =
         if input.len().is_multiple_of(2) { PointOfCoherence::Volatile } else { PointOfCoherence::Persistent };
-    let Ok(recorded) = RecordedStores::read(&program, &persistent, coherence) else { return };
+    let Ok(recorded) = RecordedStores::read(&program, &persistent, &file, coherence) else { return };
     for lost in 0..recorded.stores.len().min(STORES_MAX) as StoreId {
         diagnose(&recorded, lost, lost.checked_sub(1));
     }
     let order = &input[input.len().saturating_sub(STORES_MAX)..];
     let replayed = happened(&recorded, file, order);
-    explore(Exploration::new(Arc::new(recorded), Arc::new(replayed)));
+    let atomicity = [8, 16, 64][input.len() % 3];
+    explore(Exploration::new(Arc::new(recorded), Arc::new(replayed), atomicity));
 });
 
 /// The first stores become visible in the order of their numbers; between them `order` says what becomes durable and
@@ -69,7 +70,7 @@ fn happened(recorded: &RecordedStores, file: PoolFile, order: &[u8]) -> Replayed
             });
             let change = replayed.changes.len();
             let versions = &mut replayed.lines[line as usize].versions;
-            versions.push(MadeVersion { version: versions.len() as u32 + 1, stores: vec![number as StoreId], change });
+            versions.push(MadeVersion { version: versions.len() as u64 + 1, stores: vec![number as StoreId], change });
             push(&mut replayed, Change::Visible(line));
         }
         if choice % 2 == 0 && !replayed.lines.is_empty() {
@@ -94,7 +95,7 @@ fn explore(mut exploration: Exploration) {
         for doubtful in exploration.doubtful() {
             let (durable, visible) = exploration.versions(doubtful.line);
             assert!(durable < visible, "only what is not promised is in doubt");
-            assert!(doubtful.contents.iter().all(|(versions, _)| (durable..=visible).contains(versions)));
+            assert!(doubtful.contents.iter().all(|content| (durable..=visible).contains(&content.versions)));
         }
         let images = exploration.images(IMAGES_MAX, 1, None);
         assert!(images.images.len() <= IMAGES_MAX);

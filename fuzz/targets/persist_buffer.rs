@@ -51,7 +51,7 @@ struct World {
     pending: BTreeMap<RequestId, (u8, Version, ByteMask)>,
     /// Reads that have no answer, each with what was acknowledged before it.
     reads: BTreeMap<RequestId, (u8, Parts)>,
-    issued: [u32; LINES as usize],
+    issued: [u64; LINES as usize],
     acknowledged: [Parts; LINES as usize],
     memory: [Parts; LINES as usize],
     drains: Vec<(Acknowledgement, LineData)>,

@@ -118,6 +118,18 @@ static bool send_if_the_programs(struct kernel_map *map, void *user_data) {
   return true;
 }
 
+static bool is_private(struct kernel_map *map, void *user_data) {
+  bool *is_shared = user_data;
+  *is_shared = map->is_shared && (map->protection & 2) != 0 && !is_ours(map);
+  return !*is_shared;
+}
+
+bool memory_map_is_shared(void) {
+  bool is_shared = false;
+  kernel_maps_each(is_private, &is_shared);
+  return is_shared;
+}
+
 /* The break only shows in its calls: the engine keeps the program's break in memory of its own. */
 static struct {
   uint64_t start, end; /* 0: not known yet */

@@ -9,6 +9,9 @@
 /* All mappings that exist; the first events of an image's first thread. */
 void memory_map_send_all(struct thread *thread);
 
+/* The program has memory that it may store to and others may see. */
+bool memory_map_is_shared(void);
+
 /* The program's break is at `end` now, a page's boundary. */
 void memory_map_break_is(struct thread *thread, uint64_t end);
 

@@ -62,10 +62,11 @@ static uint64_t clone_flags(const struct system_call *call) {
 static void send_fork(struct thread *thread, int64_t child, bool shares_memory) {
   /* It may have told of itself, and of what it runs, before. With --children it has a record as
    * soon as it has memory of its own. */
-  if (!recording.area->children || shares_memory)
+  if (!recording.area->children || shares_memory) {
     unrecorded_child_runs((int32_t)child, NULL);
-  if (shares_memory)
-    unrecorded_child_shares_memory((int32_t)child);
+    if (shares_memory || memory_map_is_shared())
+      unrecorded_child_shares_memory((int32_t)child);
+  }
   if (baton_has(thread) && !shares_memory)
     baton_await_process(thread, (int32_t)child);
   int32_t number = recording_number(recording_of_process((int32_t)child));

@@ -82,7 +82,7 @@ struct process_control {
 struct unrecorded_child {
   int32_t process;        /* kernel id; 0 where there is none, and in all entries behind */
   uint32_t has_executed;  /* it is not what it was forked from any more */
-  uint32_t shares_memory; /* all of it, with its parent */
+  uint32_t shares_memory; /* some that can be written, with its parent */
   char name[CONTROL_NAME_BYTES];
 };
 

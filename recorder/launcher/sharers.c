@@ -102,6 +102,15 @@ static bool is_recorded(int process) {
   return false;
 }
 
+/* Of those the clients tell. */
+static bool is_child(int process) {
+  for (unsigned i = 0; i < CONTROL_UNRECORDED_MAX && area->unrecorded[i].process != 0; i++) {
+    if (area->unrecorded[i].process == process)
+      return true;
+  }
+  return false;
+}
+
 static void read_name(int process, char name[CONTROL_NAME_BYTES]) {
   char path[64];
   snprintf(path, sizeof(path), "/proc/%d/comm", process);
@@ -209,8 +218,7 @@ static void add(struct sharers *sharers, const char *name) {
 static void add_children(struct sharers *sharers) {
   for (unsigned i = 0; i < CONTROL_UNRECORDED_MAX && area->unrecorded[i].process != 0; i++) {
     const struct unrecorded_child *child = &area->unrecorded[i];
-    if (!child->has_executed && !is_recorded(child->process) &&
-        (objects > 0 || child->shares_memory))
+    if (child->shares_memory && !child->has_executed && !is_recorded(child->process))
       add(sharers, child->name[0] == '\0' ? area->process[0].program : child->name);
   }
 }
@@ -219,7 +227,7 @@ void sharers_find(struct sharers *sharers) {
   sharers->count = 0;
   pthread_mutex_lock(&lock);
   for (unsigned i = 0; i < suspects; i++) {
-    if (suspect[i].looks > 1 && !is_recorded(suspect[i].process))
+    if (suspect[i].looks > 1 && !is_recorded(suspect[i].process) && !is_child(suspect[i].process))
       add(sharers, suspect[i].name);
   }
   add_children(sharers);

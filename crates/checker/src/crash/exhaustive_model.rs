@@ -253,8 +253,8 @@ impl Replay {
             versions: Vec::new(),
         };
         let file = PoolFile::of_pages([(PAGE, 0)]);
-        let mut replay = Replay::default();
-        replay.replayed = Replayed { file, lines: (0..LINES).map(line).collect(), ..Replayed::default() };
+        let replayed = Replayed { file, lines: (0..LINES).map(line).collect(), ..Replayed::default() };
+        let mut replay = Replay { replayed, ..Replay::default() };
         steps.iter().for_each(|step| replay.step(*step));
         for key in replay.buffered.keys().copied().collect::<Vec<_>>() {
             replay.send(key);

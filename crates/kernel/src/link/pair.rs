@@ -143,7 +143,7 @@ fn soak_with(mut queue: EventQueue, link: &LinkConfig, messages: u64, seed: u64)
     }
     let stats = ends.each_ref().map(|end| end.transmitter.stats(Time::NEVER));
     let sum = |name: &str| stats.iter().filter_map(|end| end.get(name)).map(StatsNode::total).sum();
-    let sent: u64 = ends.iter().flat_map(|end| end.sent).map(u64::from).sum();
+    let sent: u64 = ends.iter().flat_map(|end| end.sent).sum();
     let arrived = mem::CLASSES.map(|class| ends.iter().map(|end| end.expected[class.index()]).sum());
     Soaked {
         arrived,

@@ -489,7 +489,7 @@ impl<'a> Edges<'a> {
             let lock = word * WORD_BYTES;
             for (tenure, (step, given)) in tenures.iter().filter_map(|tenure| Some((tenure, tenure.given?))) {
                 let is_known = |step| self.places.contains_key(&(tenure.thread, step));
-                if !self.undecided.is_empty() && !(is_known(tenure.step) && is_known(step)) {
+                if !(self.undecided.is_empty() || is_known(tenure.step) && is_known(step)) {
                     continue;
                 }
                 let uses = [

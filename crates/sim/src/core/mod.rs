@@ -38,6 +38,7 @@ pub mod thread;
 pub mod translation;
 pub mod warm;
 pub mod watched;
+pub mod write_combining;
 pub mod write_order;
 
 #[cfg(test)]

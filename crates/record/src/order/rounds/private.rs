@@ -1,5 +1,5 @@
-//! Accesses to words that no other thread has stored to, and those of records without turns: of neither is it asked what
-//! they saw.
+//! Accesses to words that no other thread has stored to, and those of records without turns: of neither is it asked
+//! what they saw.
 
 use super::Rounds;
 use crate::code::SlotKind;

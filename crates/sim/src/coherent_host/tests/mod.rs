@@ -483,7 +483,7 @@ fn newest(log: &[Observed], line: LineAddress) -> Version {
 fn check_reads(log: &[Observed]) {
     let mut written: BTreeMap<LineAddress, Vec<u64>> = BTreeMap::new();
     for seen in log.iter().filter(|seen| seen.read_from.is_none()) {
-        written.entry(seen.line).or_default().push(seen.version.0.into());
+        written.entry(seen.line).or_default().push(seen.version.0);
     }
     for (seen, begun) in log.iter().filter_map(|seen| Some((seen, seen.read_from?))) {
         let begun = begun.as_ps() / 1000;

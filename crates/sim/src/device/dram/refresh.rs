@@ -66,8 +66,9 @@ impl Refresh {
         candidates.min_by_key(|(at, _)| *at).expect("a channel has ranks")
     }
 
-    /// Lets whole rounds pass in which nothing but refreshing happened, up to the last one that begins by `now`, and
-    /// gives how many refreshes they were. Each was done when it was due, so what it leaves is what the last one leaves.
+    /// Lets whole rounds pass in which nothing but refreshing happened, up to the last one that begins by `now`,
+    /// and gives how many refreshes they were. Each was done when it was due, so what it leaves is what the last one
+    /// leaves.
     pub fn skip_rounds(&mut self, channel: &Channel, now: Time) -> u64 {
         let rounds = now.since(self.latest_due()).as_ps() / self.interval.as_ps();
         if rounds < 2 || !self.is_punctual(channel) {

@@ -178,7 +178,7 @@ fn waiting_writes_of_a_line_merge_only_if_configured() {
     for (write_merging, merged, written) in [(false, 0, 3), (true, 1, 2)] {
         let mut bench = Bench::new(PmConfig { write_merging, ..nvm(AckAt::Media) });
         for version in 1..=3 {
-            bench.offer(u64::from(version), write(0, version));
+            bench.offer(version, write(0, version));
         }
         bench.run();
         assert_eq!((bench.pm.counters().writes_merged, bench.pm.counters().writes), (merged, written));

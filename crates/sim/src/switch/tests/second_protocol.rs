@@ -272,7 +272,7 @@ fn a_place_that_is_given_back_lets_one_message_of_its_class_move_up_everywhere()
         wired.give_back(ps, 0, ExchangeRwd);
         wired.run_until(ps + 500_000);
         let last = *wired.arrivals(Opcode::Swap).last().expect("one moved up");
-        assert_eq!(last, (ps + moved_up, 0, released as u64 + 2), "in the order in which they were sent");
+        assert_eq!(last, (ps + moved_up, 0, released + 2), "in the order in which they were sent");
         let in_switch = wired.switch.ports[usize::from(DEVICE)].ingress[ExchangeRwd.index()].len();
         let at_device = wired.endpoints[usize::from(DEVICE)].transmitter.waiting(ExchangeRwd);
         let left = 3 - released as usize;

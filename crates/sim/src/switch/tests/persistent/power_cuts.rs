@@ -9,10 +9,10 @@ fn busy(scheme: Scheme, entries: u16) -> Bench {
     bench.devices_answer_after(60);
     for round in 0..6u64 {
         for line in 0..5u64 {
-            let ps = u64::from(round) * 40_000 + line * 300;
+            let ps = round * 40_000 + line * 300;
             bench.arrive(ps, (line % 2) as u16, write(line, round + 1, line as u32, ps));
         }
-        let ps = u64::from(round) * 40_000 + 2_000;
+        let ps = round * 40_000 + 2_000;
         bench.arrive(ps, 0, read(7, 9, ps));
     }
     bench
