@@ -79,6 +79,7 @@ _FAILING = {
     "output": TEXT,
     "whole_output": or_null(TEXT),
     "image": TEXT,
+    "operations": members(dict.fromkeys(("done", "during", "acks"), TEXTS)),
     "images": COUNT,
     "show": TEXT,
 }
@@ -95,7 +96,10 @@ VIOLATION = named(
             "lines_newer_than_promised": COUNT,
             "instant_ps": COUNT,
             "instants": COUNT,
+            "has_ended": BOOLEAN,
             "same_as": or_null(COUNT),
+            "operation": TEXT,
+            "by_operation": list_of(members({"operation": TEXT, "images": COUNT})),
             **_FAILING,
         }
     ),
@@ -109,7 +113,9 @@ COUNTS = members(
     {
         **dict.fromkeys(("instants", "images", "unchecked", "checked", "resumed"), COUNT),
         **dict.fromkeys(("duplicates", "failing", "ignored"), COUNT),
-        **dict.fromkeys(("bounded_instants", "reduced_instants", "unsure_instants"), COUNT),
+        **dict.fromkeys(
+            ("bounded_instants", "reduced_instants", "unsure_instants", "unjudged_instants"), COUNT
+        ),
         **dict.fromkeys(("combinations_max", "reduced_from", "reduced_to", "seconds"), NUMBER),
     }
 )
@@ -139,7 +145,8 @@ CRASH = members(
         "pool": members({"path": TEXT, "bytes": COUNT}),
         "warnings": TEXTS,
         "check_doubts": TEXTS,
-        **dict.fromkeys(("instants", "bound", "seed"), COUNT),
+        **dict.fromkeys(("instants", "skipped", "bound", "seed"), COUNT),
+        **dict.fromkeys(("has_operations", "is_check_equal"), BOOLEAN),
         "reads": members(
             {
                 "wanted": or_null(BOOLEAN),

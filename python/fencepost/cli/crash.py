@@ -19,6 +19,7 @@ from fencepost.cli.numbers import COUNT_MAX, SECONDS_MAX
 from fencepost.cli.replay_options import replays
 from fencepost.crash import folder, platform, text
 from fencepost.crash.check import Check
+from fencepost.crash.equal import EqualCheck
 from fencepost.crash.exploration import Bounds, Counts
 from fencepost.crash.ignore import Ignore
 from fencepost.crash_shape import FAULTS
@@ -47,6 +48,25 @@ def crash_command(
             help="The command that examines an image; exit status 0 means that it is consistent.",
         ),
     ] = "",
+    check_equal: Annotated[
+        str,
+        typer.Option(
+            "--check-equal",
+            metavar="'CMD {image}'",
+            help="In the place of --check: a command that prints what an image holds; it has to be "
+            "what it printed before or after the operations in flight (fencepost.h).",
+        ),
+    ] = "",
+    may_lose: Annotated[
+        int | None,
+        typer.Option(
+            "--may-lose",
+            min=0,
+            max=COUNT_MAX,
+            metavar="N",
+            help="With --check-equal: so many of the last operations may be lost.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -108,6 +128,13 @@ def crash_command(
             help="Whether what the check writes to an image has to survive a power cut.",
         ),
     ] = "yes",
+    creation: Annotated[
+        bool,
+        typer.Option(
+            "--creation",
+            help="Also explore what comes before the first operation (FP_BEGIN of fencepost.h).",
+        ),
+    ] = False,
     pool_size: Annotated[
         int | None,
         typer.Option(
@@ -126,10 +153,12 @@ def crash_command(
     """Explore what a power cut can leave of a program's pool; exit 1 if a check fails on any."""
     program = program_of(context)
     known = Ignore.parse(ignore or [], FAULTS)
-    if not check:
-        raise InputError("--check 'CMD {image}' is missing: what examines an image")
-    examined = Check(check, timeout)
+    examined = _check_of(check, check_equal, may_lose, timeout)
     examined.validate()
+    if creation and check_equal:
+        raise InputError(
+            "--creation: --check-equal knows no right output before the first operation"
+        )
     if (program is None) == (record is None):
         raise InputError("either a record or, behind --, a program is needed")
     options = asked.options
@@ -175,6 +204,7 @@ def crash_command(
             reads,
             known,
             recoveries if check_repairs == "yes" else 0,
+            creation,
             is_begun_anew,
         )
         result = _explore(request, quiet)
@@ -194,6 +224,17 @@ def crash_command(
         raise typer.Exit(CHECK_FAILED)
     if result["error"]:
         raise typer.Exit(FAULT)
+
+
+def _check_of(check: str, equal: str, may_lose: int | None, timeout: float) -> Check:
+    """The one check that is asked for."""
+    if check and equal:
+        raise InputError("--check-equal takes the place of --check: give one of them")
+    if not check and not equal:
+        raise InputError("--check 'CMD {image}' is missing: what examines an image")
+    if may_lose is not None and not equal:
+        raise InputError("--may-lose: only --check-equal knows which outputs lack an operation")
+    return EqualCheck(equal, timeout, may_lose=may_lose or 0) if equal else Check(check, timeout)
 
 
 def _check_machine(name: str, resolved: dict[str, Any], scheme: str) -> None:

@@ -13,6 +13,7 @@ from fencepost.crash.check import Check, Running, Verdict
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.journal import Journal
 from fencepost.crash.minimise import Choice
+from fencepost.crash.operations import Marks
 from fencepost.crash.reads_choice import ReadsChoice
 from fencepost.crash.reduction import Reduced, Reduction
 from fencepost.crash.violations import Violations
@@ -44,6 +45,7 @@ class Counts:
     reduced_from: float = 1
     reduced_to: float = 1
     unsure_instants: int = 0
+    unjudged_instants: int = 0
     seconds: float = 0.0
 
 
@@ -70,6 +72,8 @@ class Explorer:
     watch: Callable[[Counts], None]
     # Told of what the check accepts at each instant.
     accepted: Callable[[list[Choice]], None] = lambda _: None
+    # What the program says of its operations; without it, what the check is told stays.
+    marks: Marks | None = None
     counts: Counts = field(default_factory=Counts)
     _running: Running = field(default_factory=Running)
     _blame: Blame = field(init=False)
@@ -87,8 +91,13 @@ class Explorer:
         try:
             while (instant := self.states.advance()) is not None:
                 self.files.advance(self.states.changes())
-                self._blame.begin(instant)
-                self._instant(pool)
+                if self.marks is not None:
+                    self.marks.tell(self.check.told, self.states.marks_passed())
+                self._blame.begin(instant, self.check.told.operations)
+                if self.check.is_judging():
+                    self._instant(pool)
+                else:
+                    self.counts.unjudged_instants += 1
                 self.counts.instants += 1
                 self.counts.seconds = time.monotonic() - begun
                 self.watch(self.counts)

@@ -12,11 +12,13 @@ from fencepost import _core
 from fencepost._core import InputError, InternalError, __version__
 from fencepost.crash import folder, platform, pool_size, probes, same_mistake
 from fencepost.crash.check import Check, executable
+from fencepost.crash.equal import EqualCheck
 from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.ignore import Ignore
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.interruptible import interruptible
 from fencepost.crash.journal import Journal
+from fencepost.crash.operations import Marks, Operations
 from fencepost.crash.reads import RecordedReads
 from fencepost.crash.reads_choice import ReadsChoice
 from fencepost.crash.recoveries import Recoveries, Setting
@@ -49,6 +51,8 @@ class Request:
     ignore: Ignore = field(default_factory=Ignore)
     # So many repairs that the check makes are cut again.
     recoveries: int = 0
+    # Also what comes before the first operation is explored.
+    is_with_creation: bool = False
     # What an exploration that is finished has left in `out` is removed.
     is_begun_anew: bool = False
 
@@ -65,12 +69,19 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         json.dumps(request.options),
     )
     known: dict[str, Any] = json.loads(interruptible(states, states.replay))
+    marks = Marks(known["marks"])
+    request.check.validate_for_marks(marks)
+    states.set_marks_matter(request.check.is_told(), not request.is_with_creation)
+    instants, skipped, _ = states.survey()
+    marks.tell(request.check.told, len(marks.marks))
     request.ignore.check(json.loads(states.stored_from()))
     size = pool_size.of(known, request.pool_size)
     provenance = json.loads(record.provenance())
     pool, mapped = Path(known["path"]), set(known["mapped_pages"])
     with ImageFiles(request.out.resolve(), size) as files:
         files.keep_unmapped(pool, mapped)
+        if isinstance(request.check, EqualCheck):
+            request.check.learn(files, states, marks, request.jobs)
         doubts = _check_without_power_cut(request, files, states)
     if request.is_begun_anew:
         folder.forget(request.out)
@@ -97,6 +108,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
                 reads,
                 watch,
                 lambda accepted: recoveries.take_in(files, accepted, states.patches),
+                marks,
             )
             try:
                 explorer.run()
@@ -126,9 +138,16 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "check": request.check.command,
         "record": provenance,
         "pool": {"path": known["path"], "bytes": size},
-        "warnings": [*known["warnings"], *_warnings(request, known, provenance)],
+        "warnings": [
+            *known["warnings"],
+            *_warnings(request, known, provenance),
+            *marks.warnings(),
+        ],
         "check_doubts": [] if explorer.counts.failing else doubts,
-        "instants": known["instants"],
+        "instants": instants,
+        "skipped": skipped,
+        "has_operations": "begin" in marks.kinds(),
+        "is_check_equal": isinstance(request.check, EqualCheck),
         "bound": request.bounds.images,
         "seed": request.bounds.seed,
         "reads": reads.as_json(),
@@ -160,7 +179,7 @@ def _found(request: Request, violations: Violations) -> dict[str, Any]:
     """All failing images, by what they fail because of."""
 
     def as_json(found: Iterable[Violation | Unexplained]) -> list[dict[str, Any]]:
-        return [one.as_json(_show(request, one.image)) for one in found]
+        return [one.as_json(_show(request, one.image, one.operations)) for one in found]
 
     found, ignored = as_json(violations.all()), as_json(violations.ignored())
     for one in (found, ignored):
@@ -203,8 +222,9 @@ def _check_without_power_cut(
     if not verdict.is_ok:
         said = f": {verdict.output}" if verdict.output else ""
         raise InputError(
-            f"--check '{request.check.command}': it fails without any power cut, on the pool as "
-            f"the program left it ({verdict.outcome}{said}); is it the right command?"
+            f"{request.check.OPTION} '{request.check.command}': it fails without any power "
+            f"cut, on the pool as the program left it ({verdict.outcome}{said}); is it "
+            "the right command?"
         )
     if probes.accepts_everything(request.check, files, states):
         doubts.append("the check accepts an image of zeros, and one without what was flushed last")
@@ -216,19 +236,19 @@ def _asked(request: Request, record: str, size: int) -> dict[str, Any]:
     verdict depends on neither machine nor bounds.)"""
     return {
         "record": record,
-        "check": request.check.command,
+        "check": request.check.identity(),
         "check program": [executable(str(file)) for file in request.check.files()],
         "timeout": request.check.timeout,
         "pool_bytes": size,
     }
 
 
-def _show(request: Request, image: Path) -> str:
+def _show(request: Request, image: Path, operations: Operations) -> str:
     """The one command that shows a violation again: on a copy, since a check may write."""
     kept = (request.out / image.name).resolve()
     copy = kept.with_name(SHOWN)
     command = shlex.join(["cp", "--sparse=always", str(kept), str(copy)])
-    return f"{command} && {shlex.join(request.check.arguments(copy))}"
+    return f"{command} && {shlex.join(request.check.arguments(copy, operations))}"
 
 
 def _warnings(request: Request, known: dict[str, Any], provenance: dict[str, Any]) -> Iterator[str]:

@@ -6,6 +6,9 @@ from typing import Any
 from fencepost import source_place
 from fencepost.plural import many
 
+# Operations that are named by which a violation is seen; crash.json has them all.
+OPERATIONS_SHOWN = 4
+
 # Lines of a failing image of which the stores are printed; crash.json has them all.
 LINES_SHOWN = 8
 LINE_BYTES = 64
@@ -36,18 +39,34 @@ def place(source: dict[str, Any] | None, *, has_caller: bool = False) -> str:
 
 def lines(result: dict[str, Any]) -> Iterator[str]:
     """The whole result."""
-    yield from _violations("", result["violations"], result["out"])
-    yield from _violations(" of the recovery", result["recoveries"]["violations"], result["out"])
+    has_operations = result["has_operations"]
+    of_recovery = result["recoveries"]["violations"]
+    yield from _violations("", result["violations"], result["out"], has_operations=has_operations)
+    yield from _violations(
+        " of the recovery", of_recovery, result["out"], has_operations=has_operations
+    )
     for number, unexplained in enumerate(result["unexplained"], 1):
         yield from _unexplained(number, unexplained, result["out"])
     yield from _redundant(result["redundant_flushes"])
     yield from _summary(result)
 
 
-def _violations(of: str, violations: list[dict[str, Any]], out: str) -> Iterator[str]:
-    """Each mistake once, with what else is found because of it."""
-    for number, first in enumerate(_mistakes(violations), 1):
+def _violations(
+    of: str, violations: list[dict[str, Any]], out: str, *, has_operations: bool
+) -> Iterator[str]:
+    """Each mistake once, by the operation that was in flight, with what else is found because of
+    it."""
+    mistakes = _mistakes(violations)
+    operations = list(dict.fromkeys(mistake["operation"] for mistake in mistakes))
+    mistakes.sort(key=lambda mistake: operations.index(mistake["operation"]))
+    before = None
+    for number, first in enumerate(mistakes, 1):
+        if has_operations and first["operation"] != before:
+            before = first["operation"]
+            yield f"=== {before} ==="
         yield from _violation(f"violation {number}{of}", first, out)
+        if has_operations:
+            yield f"  {'during':8} {_by_operation(first['by_operation'])}"
         for same in violations:
             if same["same_as"] is not None and violations[same["same_as"]] is first:
                 images = many(same["images"], "image")
@@ -57,6 +76,14 @@ def _violations(of: str, violations: list[dict[str, Any]], out: str) -> Iterator
 
 def _mistakes(violations: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [violation for violation in violations if violation["same_as"] is None]
+
+
+def _by_operation(seen: list[dict[str, Any]]) -> str:
+    """The operations in which a violation is seen, those with most images first."""
+    shown = (f"{one['operation']} ({many(one['images'], 'image')})" for one in seen)
+    more = len(seen) - OPERATIONS_SHOWN
+    rest = f"; and {more:,} more" if more > 0 else ""
+    return "; ".join(list(shown)[:OPERATIONS_SHOWN]) + rest
 
 
 def _violation(title: str, violation: dict[str, Any], out: str) -> Iterator[str]:
@@ -82,6 +109,8 @@ def _violation(title: str, violation: dict[str, Any], out: str) -> Iterator[str]
             f"  {'hint':8} the durable store is the commit of a transaction of libpmemobj: was the "
             "range of the lost one added to it (TX_ADD) before?"
         )
+    if violation["has_ended"]:
+        yield f"  {'hint':8} its operation has ended, so it has to be durable"
     if violation["idle_flush"]:
         idle = place(violation["idle_flush"])
         yield f"  {'hint':8} the flush at {idle} had nothing to write back: is it the wrong line?"
@@ -253,6 +282,16 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
         f"{many(counts['images'], 'image')}, {counts['duplicates']:,} more had the same content; "
         f"{many(counts['checked'], 'check')}{resumed}{rate}"
     )
+    if result["skipped"]:
+        yield (
+            f"skipped: {many(result['skipped'], 'instant')} before the first operation; --creation "
+            "explores them, too"
+        )
+    if counts["unjudged_instants"]:
+        yield (
+            f"not judged: {many(counts['unjudged_instants'], 'instant')}, where operations "
+            "of several threads overlap, or never end: the run does not show all right outputs"
+        )
     if counts["reduced_instants"]:
         yield (
             f"at {many(counts['reduced_instants'], 'instant')} only lines count that the check "

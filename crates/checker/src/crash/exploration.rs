@@ -110,7 +110,7 @@ pub struct Exploration {
     doubtful: Vec<DoubtfulLine>,
     doubt: Doubt,
     seen: HashSet<ContentHash>,
-    marks_matter: MarksMatter,
+    pub(super) marks_matter: MarksMatter,
     /// How many marks were passed.
     marks_passed: u32,
     /// How many instants were not looked at, since no operation had begun.
@@ -145,14 +145,16 @@ impl Exploration {
         }
     }
 
-    /// How many instants there are from here on, and how many come before the first operation and are skipped.
-    pub fn instants(&self) -> (usize, usize) {
-        let mut ahead = self.clone();
-        let mut instants = 0;
-        while ahead.advance() {
-            instants += 1;
-        }
-        (instants, ahead.skipped)
+    /// How many instants come before the first operation and were skipped so far.
+    pub fn skipped(&self) -> usize {
+        self.skipped
+    }
+
+    /// Goes back to the start. Images that were given are not given again.
+    pub fn rewind(&mut self) {
+        let start = Exploration::new(Arc::clone(&self.recorded), Arc::clone(&self.replayed), self.atomicity);
+        let (seen, marks_matter) = (std::mem::take(&mut self.seen), self.marks_matter);
+        *self = Exploration { seen, marks_matter, ..start };
     }
 
     /// How marks bear on this from here on.

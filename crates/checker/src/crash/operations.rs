@@ -8,7 +8,7 @@ use fencepost_record::{Clock, MarkKind};
 use super::Exploration;
 use super::content_hash::{ContentHash, LINE};
 use super::exploration::Patch;
-use super::recorded_stores::RecordedStores;
+use super::recorded_stores::{RecordedStores, StoreId};
 use super::replay::Change;
 
 /// A mark as it is in the record.
@@ -80,6 +80,19 @@ impl MarksMatter {
 }
 
 impl Exploration {
+    /// Before which act of its thread someone was told of a store's operation, or else it had ended; if the check is
+    /// told of that.
+    pub(super) fn end_after(&self, store: StoreId) -> Option<usize> {
+        let store = &self.recorded.stores[store as usize];
+        let passed = &self.replayed.marks[..self.marks_passed() as usize];
+        let first = |kind: MarkKind| {
+            let mut own = passed.iter().filter(|passed| passed.thread == store.thread && passed.mark.kind == kind);
+            own.find(|passed| passed.mark.acts_before > store.place).map(|passed| passed.mark.acts_before as usize)
+        };
+        let after = first(MarkKind::Acknowledged).or_else(|| first(MarkKind::End));
+        after.filter(|_| self.marks_matter.check_is_told)
+    }
+
     /// All that is performed before the mark with this number, as if all of it were durable.
     pub fn at_mark(&self, number: u32) -> Vec<Patch> {
         let mut ahead = self.clone();
