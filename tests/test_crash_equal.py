@@ -11,7 +11,7 @@ import pytest
 
 from fencepost.crash.course import Course
 from fencepost.crash.operations import Marks
-from installed import FENCEPOST, Fencepost
+from installed import INCLUDE, Fencepost
 
 PROGRAM = Path(__file__).parent / "crash_programs" / "operations.c"
 DUMP = "./operations {image} any dump"
@@ -22,9 +22,7 @@ Explore = Callable[..., tuple[subprocess.CompletedProcess[str], dict[str, Any]]]
 @pytest.fixture
 def explore(fencepost: Fencepost, tmp_path: Path) -> Explore:
     """Explores a variant of the program by what it dumps."""
-    asked = [FENCEPOST, "--include"]
-    include = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    build = ["gcc", "-O2", "-g", "-w", "-pthread", "-I", include, "-o", "operations", str(PROGRAM)]
+    build = ["gcc", "-O2", "-g", "-w", "-pthread", "-I", INCLUDE, "-o", "operations", str(PROGRAM)]
     subprocess.run(build, cwd=tmp_path, check=True)
 
     def run(variant: str, *options: str, dump: str = DUMP):

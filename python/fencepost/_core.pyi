@@ -351,10 +351,10 @@ class CrashStates:
         once another mark was passed; and whether what comes before the first operation is skipped.
         """
 
-    def survey(self) -> tuple[int, int, list[tuple[int, int]]]:
-        """What lies ahead: how many instants there are, how many are skipped, and at which instants
-        how many lines of the program have stores in doubt for the first time; before the first call
-        of `advance`.
+    def survey(self, with_lines: bool) -> tuple[int, int, list[tuple[int, list[int]]]]:
+        """What lies ahead: how many instants there are, how many are skipped, and, if `with_lines`,
+        at which instants which lines of the program (their origins) have stores in doubt for the
+        first time; before the first call of `advance`.
         """
 
     def rewind(self) -> None:

@@ -175,6 +175,16 @@ CRASH = members(
                 "cost": or_null(members({"with_ps": COUNT, "without_ps": or_null(COUNT)})),
             }
         ),
+        "time": or_null(
+            members(
+                {
+                    "asked": TEXT,
+                    "is_up": BOOLEAN,
+                    "lines": COUNT,
+                    "not_cut": list_of(PLACE),
+                }
+            )
+        ),
         "interrupted": BOOLEAN,
         "error": or_null(TEXT),
     }

@@ -163,13 +163,38 @@ impl CrashStates {
     }
 
     /// How marks bear on the exploration: whether the check is told of them, and whether what comes before the first
-    /// operation is skipped. Gives how many instants there are, and how many are skipped; before the first call of
-    /// `advance`.
-    fn set_marks_matter(&self, check_is_told: bool, skips_creation: bool) -> PyResult<(usize, usize)> {
+    /// operation is skipped.
+    fn set_marks_matter(&self, check_is_told: bool, skips_creation: bool) -> PyResult<()> {
         self.with("marks of operations", |exploration, _| {
             exploration.set_marks_matter(MarksMatter { check_is_told, skips_creation });
-            exploration.instants()
         })
+    }
+
+    /// What lies ahead: how many instants there are, how many are skipped, and, if `with_lines`, at which instants
+    /// which lines of the program (their origins) have stores in doubt for the first time; before the first call of
+    /// `advance`.
+    fn survey(&self, with_lines: bool) -> PyResult<(usize, usize, Vec<(usize, Vec<OriginId>)>)> {
+        self.with("instants", |exploration, sources| {
+            let mut ahead = exploration.clone();
+            let (mut instants, mut first_cuts, mut known) = (0, Vec::new(), BTreeSet::<OriginId>::new());
+            while ahead.advance() {
+                if with_lines {
+                    let sites = ahead.lost_sites(&vec![0; ahead.doubtful().len()]).into_iter();
+                    let origins: BTreeSet<OriginId> = sites.map(|site| sources.origins.number_of(site)).collect();
+                    let new: Vec<OriginId> = origins.into_iter().filter(|&origin| known.insert(origin)).collect();
+                    if !new.is_empty() {
+                        first_cuts.push((instants, new));
+                    }
+                }
+                instants += 1;
+            }
+            (instants, ahead.skipped(), first_cuts)
+        })
+    }
+
+    /// Goes back to before the first instant. Images that were given are not given again.
+    fn rewind(&self) -> PyResult<()> {
+        self.with("the first instant", |exploration, _| exploration.rewind())
     }
 
     /// How many marks were passed before the present instant.
@@ -294,6 +319,7 @@ impl CrashStates {
                 "flush": place(explanation.flush),
                 "fence": place(explanation.fence),
                 "idle_flush": place(explanation.idle_flush),
+                "has_ended": explanation.has_ended,
             })
             .to_string()
         })

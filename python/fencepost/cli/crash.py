@@ -17,7 +17,7 @@ from fencepost.cli.invocation import program_of
 from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.numbers import COUNT_MAX, SECONDS_MAX
 from fencepost.cli.replay_options import replays
-from fencepost.crash import folder, platform, text
+from fencepost.crash import budget, folder, platform, text
 from fencepost.crash.check import Check
 from fencepost.crash.equal import EqualCheck
 from fencepost.crash.exploration import Bounds, Counts
@@ -128,6 +128,15 @@ def crash_command(
             help="Whether what the check writes to an image has to survive a power cut.",
         ),
     ] = "yes",
+    time: Annotated[
+        str | None,
+        typer.Option(
+            "--time",
+            metavar="90s|10m|1.5h",
+            help="Explore for so long, and first where a line of the program stores for the first "
+            "time; the same command continues.",
+        ),
+    ] = None,
     creation: Annotated[
         bool,
         typer.Option(
@@ -155,6 +164,7 @@ def crash_command(
     known = Ignore.parse(ignore or [], FAULTS)
     examined = _check_of(check, check_equal, may_lose, timeout)
     examined.validate()
+    spent = None if time is None else (time, budget.parse(time))
     if creation and check_equal:
         raise InputError(
             "--creation: --check-equal knows no right output before the first operation"
@@ -205,6 +215,7 @@ def crash_command(
             known,
             recoveries if check_repairs == "yes" else 0,
             creation,
+            spent,
             is_begun_anew,
         )
         result = _explore(request, quiet)

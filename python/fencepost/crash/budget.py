@@ -50,6 +50,9 @@ class Budget:
     def __post_init__(self) -> None:
         self._end = time.monotonic() + self.seconds
 
+    def is_spent(self) -> bool:
+        return time.monotonic() >= self._end
+
     def left(self) -> float:
         """Seconds. Raises `TimeIsUp` if there are none."""
         left = self._end - time.monotonic()
@@ -58,7 +61,7 @@ class Budget:
         return left
 
     def ways(self) -> Iterator[set[int]]:
-        """Instants, those first that are looked at first; a way is gone through in order of time."""
+        """Sets of instants, each of which is gone through in order of time after the one before."""
         yield {instant for instant, _ in self.first_cuts}
         yield set(range(0, self.instants, STRIDE))
         yield set(range(self.instants))
@@ -70,7 +73,7 @@ class Budget:
         left = [line for at, cut in self.first_cuts if at not in self.explored for line in cut]
         return {
             "asked": self.text,
-            "is_up": len(self.explored) < self.instants,
+            "is_up": self.is_spent() and len(self.explored) < self.instants,
             "lines": len(lines),
             "not_cut": [by_origin[line] for line in left],
         }

@@ -59,7 +59,8 @@ def is_begun_anew(folder: Path, *, is_recorded_again: bool, is_seen_again: bool)
     if is_seen_again or not result.exists():
         return False
     found = _read(result)
-    if found.get("interrupted") or found.get("error"):
+    is_up = (found.get("time") or {}).get("is_up")
+    if found.get("interrupted") or found.get("error") or is_up:
         return False
     if is_recorded_again:
         _refuse_on_old_pool(folder, result, found)

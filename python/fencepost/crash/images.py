@@ -25,6 +25,7 @@ class ImageFiles:
         self._base = os.open(base, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         os.ftruncate(self._base, size)
         self._own = threading.local()
+        self._unmapped: tuple[Path, set[int]] | None = None
 
     def __enter__(self) -> "ImageFiles":
         return self
@@ -41,12 +42,20 @@ class ImageFiles:
     def keep_unmapped(self, pool: Path, mapped: set[int]) -> None:
         """Takes pages that the program never mapped from its pool as it is now; `mapped` are the
         offsets of the others."""
+        self._unmapped = (pool, mapped)
         if not pool.is_file():
             return
         with pool.open("rb") as file:
             for at in range(0, self._size, PAGE):
                 if at not in mapped and (page := os.pread(file.fileno(), PAGE, at)).strip(b"\0"):
                     os.pwrite(self._base, page[: self._size - at], at)
+
+    def rewind(self) -> None:
+        """The base image as it was before the first instant."""
+        os.truncate(self._base, 0)
+        os.truncate(self._base, self._size)
+        if self._unmapped is not None:
+            self.keep_unmapped(*self._unmapped)
 
     def advance(self, changes: list[Patch]) -> None:
         """The base image as of the next instant."""

@@ -11,6 +11,7 @@ from typing import Any
 from fencepost import _core
 from fencepost._core import InputError, InternalError, __version__
 from fencepost.crash import folder, platform, pool_size, probes, same_mistake
+from fencepost.crash.budget import Budget
 from fencepost.crash.check import Check, executable
 from fencepost.crash.equal import EqualCheck
 from fencepost.crash.exploration import Bounds, Counts, Explorer
@@ -53,6 +54,8 @@ class Request:
     recoveries: int = 0
     # Also what comes before the first operation is explored.
     is_with_creation: bool = False
+    # So much time is spent, as it was typed and in seconds.
+    time: tuple[str, float] | None = None
     # What an exploration that is finished has left in `out` is removed.
     is_begun_anew: bool = False
 
@@ -72,7 +75,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     marks = Marks(known["marks"])
     request.check.validate_for_marks(marks)
     states.set_marks_matter(request.check.is_told(), not request.is_with_creation)
-    instants, skipped, _ = states.survey()
+    instants, skipped, first_cuts = states.survey(request.time is not None)
     marks.tell(request.check.told, len(marks.marks))
     request.ignore.check(json.loads(states.stored_from()))
     size = pool_size.of(known, request.pool_size)
@@ -91,7 +94,8 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     reads = ReadsChoice(
         request.uses_reads, request.check, recorded_reads, request.bounds.images, request.jobs
     )
-    recoveries = _recoveries(request)
+    budget = None if request.time is None else Budget(*request.time, first_cuts, instants)
+    recoveries = _recoveries(request, budget)
     interrupted, error = False, None
     try:
         _discard_images(request.out)
@@ -109,6 +113,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
                 watch,
                 lambda accepted: recoveries.take_in(files, accepted, states.patches),
                 marks,
+                budget,
             )
             try:
                 explorer.run()
@@ -119,7 +124,9 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     finally:
         journal.close()
     redundant: dict[str, Any] = {"flushes": [], "cost": None}
-    if not interrupted and error is None:
+    time = None if budget is None else budget.as_json(states.stored_from())
+    is_whole = not interrupted and error is None and not (time and time["is_up"])
+    if is_whole:
         try:
             redundant = json.loads(interruptible(states, states.redundant))
         except KeyboardInterrupt:
@@ -157,12 +164,13 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "redundant_flushes": needed_elsewhere_left_out(
             redundant, [violation.explanation["idle_flush"] for violation in violations.all()]
         ),
+        "time": time,
         "interrupted": interrupted,
         "error": error,
     }
 
 
-def _recoveries(request: Request) -> Recoveries:
+def _recoveries(request: Request, budget: Budget | None) -> Recoveries:
     setting = Setting(
         request.machine_name,
         request.machine,
@@ -172,7 +180,7 @@ def _recoveries(request: Request) -> Recoveries:
         request.jobs,
         request.ignore,
     )
-    return Recoveries(setting, request.check, request.out, request.recoveries)
+    return Recoveries(setting, request.check, request.out, request.recoveries, budget)
 
 
 def _found(request: Request, violations: Violations) -> dict[str, Any]:

@@ -6,6 +6,9 @@ from typing import Any
 from fencepost import source_place
 from fencepost.plural import many
 
+# Lines of the program that are named because no instant cut them; crash.json has them all.
+NOT_CUT_SHOWN = 8
+
 # Operations that are named by which a violation is seen; crash.json has them all.
 OPERATIONS_SHOWN = 4
 
@@ -330,6 +333,8 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
         verdict = "no violation but what --ignore names"
     if result["error"]:
         yield result["error"]
+    elif (time := result["time"]) and time["is_up"]:
+        yield from _time_is_up(time)
     elif result["interrupted"]:
         yield "interrupted; the same command continues from here"
     if not result["interrupted"] and counts["instants"] == result["instants"]:
@@ -342,6 +347,17 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
         f"{many(counts['images'], 'image')}; {many(left, 'instant')} not done, "
         f"{many(counts['unchecked'], 'image')} of this one not checked"
     )
+
+
+def _time_is_up(time: dict[str, Any]) -> Iterator[str]:
+    """What an exploration looked at before its time was up, by the lines of the program."""
+    cut = time["lines"] - len(time["not_cut"])
+    yield f"cut: {cut:,} of {many(time['lines'], 'line')} that store to the pool"
+    for source in time["not_cut"][:NOT_CUT_SHOWN]:
+        yield f"not cut: {place(source)}"
+    if (more := len(time["not_cut"]) - NOT_CUT_SHOWN) > 0:
+        yield f"not cut: {more:,} more, in crash.json"
+    yield f"--time {time['asked']} is up; the same command continues from here"
 
 
 def _recoveries(recoveries: dict[str, Any]) -> Iterator[str]:
