@@ -173,6 +173,66 @@ def test_a_program_without_marks_has_nothing_to_tell(fencepost, tmp_path):
     assert "{acks} stands for nothing, since the program never passes FP_ACK" in done.stderr
 
 
+@pytest.fixture
+def explore_bare(fencepost: Fencepost, tmp_path: Path) -> Explore:
+    """Explores a variant of the program without its marks, whose operations are calls."""
+    source = PROGRAM.read_text().replace("#include <fencepost.h>", "#define FP_ACK(text)")
+    source = source.replace("FP_BEGIN", "FP_ACK").replace("FP_END();", "")
+    (tmp_path / "bare.c").write_text(source)
+    build = ["gcc", "-O2", "-fno-inline", "-g", "-w", "-pthread", "-o", "operations", "bare.c"]
+    subprocess.run(build, cwd=tmp_path, check=True)
+
+    def run(variant: str, *options: str):
+        own = ["--pm", "file:./pool", "--out", "found", *options]
+        done = fencepost("crash", "pcs-table1", *own, "--", "./operations", "pool", variant)
+        result = tmp_path / "found" / "crash.json"
+        return done, json.loads(result.read_text()) if result.exists() else {}
+
+    return run
+
+
+def test_calls_of_functions_are_operations_of_a_program_without_marks(explore_bare):
+    done, result = explore_bare("good", "--check", TOLD.format("good"), "--operation", "put")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert result["has_operations"] and result["skipped"] > 1
+    assert result["counts"]["images"] > 8
+
+
+def test_a_call_that_has_returned_is_lost_once_its_thread_goes_on(explore_bare):
+    done, result = explore_bare("late", "--check", TOLD.format("late"), "--operation", "put")
+    assert done.returncode == 1, done.stdout + done.stderr
+    [violation] = result["violations"]
+    # Each call but the last flushes what the one before left.
+    assert violation["has_ended"] and violation["fault"] == "missing_flush"
+    assert violation["operations"]["done"] == ["put 1", "put 2", "put 3"]
+
+
+def test_outputs_between_calls_are_right_outputs(explore_bare, tmp_path):
+    equal = ["--check-equal", "./operations {image} any dump", "--operation", "put"]
+    done, _ = explore_bare("good", *equal)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "pool").unlink()
+    done, result = explore_bare("unflushed", *equal, "--out", "other")
+    result = json.loads((tmp_path / "other" / "crash.json").read_text())
+    assert done.returncode == 1, done.stdout + done.stderr
+    seen = {one["operation"] for one in result["violations"][0]["by_operation"]}
+    assert seen & {"put 1", "put 2", "put 3"}
+
+
+def test_a_function_that_is_not_there_or_not_called_is_told_of(explore_bare, tmp_path):
+    check = ["--check", TOLD.format("good")]
+    done, _ = explore_bare("good", *check, "--operation", "put,puut")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--operation puut: no module of the record has a function of that name" in done.stderr
+    done, _ = explore_bare("good", *check, "--operation", "lines_in", "--out", "second")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--operation lines_in: the program never calls such a function" in done.stderr
+    (tmp_path / "pool").unlink()
+    done, _ = explore_bare("good", *check, "--operation", "put, lines_in", "--out", "third")
+    assert done.returncode == 0, done.stderr
+    assert "--operation lines_in: the program never calls it" in done.stderr
+
+
 def mark(kind: str, text: str = "", thread: int = 0) -> dict[str, Any]:
     return {"kind": kind, "text": text, "thread": thread}
 

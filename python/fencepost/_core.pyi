@@ -330,10 +330,11 @@ class CrashStates:
     ) -> CrashStates:
         """`machine` and `options` are JSON; the one PM selector in these is the pool's file."""
 
-    def replay(self) -> str:
-        """Replays, with the interpreter's lock released. Gives JSON: `path` and `mapped_bytes` of
-        the pool, `lines` written, `stores`, `flushes`, `threads`, `marks`, `duration_ps`,
-        `warnings`.
+    def replay(self, operations: list[str]) -> str:
+        """Replays, with the interpreter's lock released. Calls of the functions that `operations`
+        names are operations; without them, what the program says is. Gives JSON: `path` and
+        `mapped_bytes` of the pool, `lines` written, `stores`, `flushes`, `threads`, `marks`,
+        `duration_ps`, `warnings`.
         """
 
     def left(self) -> list[tuple[int, bytes]]:

@@ -10,6 +10,7 @@ use fencepost_checker::crash::explanation::ExplainedStore;
 use fencepost_checker::crash::exploration::Patch;
 use fencepost_checker::crash::image_stores::StoreRun;
 use fencepost_checker::crash::mapped_reads::MappedReads;
+use fencepost_checker::crash::named_functions::NamedFunctions;
 use fencepost_checker::crash::operations::{MarksMatter, PassedMark};
 use fencepost_checker::crash::origins::{OriginId, Origins};
 use fencepost_checker::crash::pool_file::PoolFile;
@@ -59,6 +60,9 @@ struct Sources {
 }
 
 type FilePatch<'py> = (u64, Bound<'py, PyBytes>);
+
+/// Instants, each with the lines of the program that have stores in doubt there for the first time.
+type FirstCuts = Vec<(usize, Vec<OriginId>)>;
 
 #[pymethods]
 impl CrashStates {
@@ -118,12 +122,15 @@ impl CrashStates {
         })
     }
 
-    /// Replays the record; gives what is known of it then, as JSON.
-    fn replay(&self, py: Python<'_>) -> PyResult<String> {
+    /// Replays the record; gives what is known of it then, as JSON. Calls of the functions that `operations` names are
+    /// operations.
+    fn replay(&self, py: Python<'_>, operations: Vec<String>) -> PyResult<String> {
         let run = || -> Result<(Exploration, Sources), CrashError> {
             let file = PoolFile::of_record(self.program.record(), &self.selector)?;
             let point_of_coherence = self.machine.core.point_of_coherence;
-            let recorded = RecordedStores::read(&self.program, &self.persistent, &file, point_of_coherence)?;
+            let functions = NamedFunctions::of_record(self.program.record(), &operations)?;
+            let recorded =
+                RecordedStores::read(&self.program, &self.persistent, &file, point_of_coherence, &functions)?;
             let replayed = replay(&self.program, &self.setting(), &recorded, &file, &self.progress)?;
             let mut lines = SourceLines::of_record(self.program.record())?;
             let origins = Origins::of(&recorded.sites, &mut lines);
@@ -173,7 +180,7 @@ impl CrashStates {
     /// What lies ahead: how many instants there are, how many are skipped, and, if `with_lines`, at which instants
     /// which lines of the program (their origins) have stores in doubt for the first time; before the first call of
     /// `advance`.
-    fn survey(&self, with_lines: bool) -> PyResult<(usize, usize, Vec<(usize, Vec<OriginId>)>)> {
+    fn survey(&self, with_lines: bool) -> PyResult<(usize, usize, FirstCuts)> {
         self.with("instants", |exploration, sources| {
             let mut ahead = exploration.clone();
             let (mut instants, mut first_cuts, mut known) = (0, Vec::new(), BTreeSet::<OriginId>::new());

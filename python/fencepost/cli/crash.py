@@ -128,6 +128,15 @@ def crash_command(
             help="Whether what the check writes to an image has to survive a power cut.",
         ),
     ] = "yes",
+    operation: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--operation",
+            metavar="NAME,…",
+            help="Take calls of these functions for operations, of which the program says nothing "
+            "(fencepost.h).",
+        ),
+    ] = None,
     time: Annotated[
         str | None,
         typer.Option(
@@ -215,6 +224,7 @@ def crash_command(
             known,
             recoveries if check_repairs == "yes" else 0,
             creation,
+            _functions(operation or []),
             spent,
             is_begun_anew,
         )
@@ -246,6 +256,14 @@ def _check_of(check: str, equal: str, may_lose: int | None, timeout: float) -> C
     if may_lose is not None and not equal:
         raise InputError("--may-lose: only --check-equal knows which outputs lack an operation")
     return EqualCheck(equal, timeout, may_lose=may_lose or 0) if equal else Check(check, timeout)
+
+
+def _functions(typed: list[str]) -> tuple[str, ...]:
+    """The names, each once."""
+    names = [name.strip() for several in typed for name in several.split(",")]
+    if "" in names:
+        raise InputError(f"--operation {' '.join(typed)}: a name is empty; write insert,remove")
+    return tuple(dict.fromkeys(names))
 
 
 def _check_machine(name: str, resolved: dict[str, Any], scheme: str) -> None:

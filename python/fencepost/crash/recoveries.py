@@ -151,7 +151,7 @@ class Recoveries:
             setting.scheme,
             json.dumps(setting.options | {"pm": [pm]}),
         )
-        interruptible(states, states.replay)
+        interruptible(states, lambda: states.replay([]))
         return states
 
     def _explore(self, states: CrashStates, folder: Path, unrepaired: bytes) -> bool:

@@ -54,6 +54,8 @@ class Request:
     recoveries: int = 0
     # Also what comes before the first operation is explored.
     is_with_creation: bool = False
+    # Functions whose calls are operations.
+    operations: tuple[str, ...] = ()
     # So much time is spent, as it was typed and in seconds.
     time: tuple[str, float] | None = None
     # What an exploration that is finished has left in `out` is removed.
@@ -71,8 +73,11 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         request.scheme,
         json.dumps(request.options),
     )
-    known: dict[str, Any] = json.loads(interruptible(states, states.replay))
+    known: dict[str, Any] = json.loads(
+        interruptible(states, lambda: states.replay(list(request.operations)))
+    )
     marks = Marks(known["marks"])
+    uncalled = _uncalled(request.operations, marks)
     request.check.validate_for_marks(marks)
     states.set_marks_matter(request.check.is_told(), not request.is_with_creation)
     instants, skipped, first_cuts = states.survey(request.time is not None)
@@ -149,6 +154,10 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
             *known["warnings"],
             *_warnings(request, known, provenance),
             *marks.warnings(),
+            *(
+                f"--operation {name}: the program never calls it, unless inlined"
+                for name in uncalled
+            ),
         ],
         "check_doubts": [] if explorer.counts.failing else doubts,
         "instants": instants,
@@ -168,6 +177,18 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "interrupted": interrupted,
         "error": error,
     }
+
+
+def _uncalled(names: tuple[str, ...], marks: Marks) -> list[str]:
+    """Functions whose calls are operations, and that were not called; not all of them."""
+    called = {mark["text"].rpartition(" ")[0] for mark in marks.marks if mark["kind"] == "begin"}
+    uncalled = [name for name in names if name not in called]
+    if uncalled and len(uncalled) == len(names):
+        raise InputError(
+            f"--operation {','.join(names)}: the program never calls such a function, or the "
+            "compiler has inlined it (gcc -fno-inline)"
+        )
+    return uncalled
 
 
 def _recoveries(request: Request, budget: Budget | None) -> Recoveries:
@@ -247,6 +268,7 @@ def _asked(request: Request, record: str, size: int) -> dict[str, Any]:
         "check": request.check.identity(),
         "check program": [executable(str(file)) for file in request.check.files()],
         "timeout": request.check.timeout,
+        "operation": list(request.operations) or None,
         "pool_bytes": size,
     }
 

@@ -9,7 +9,7 @@ use super::Exploration;
 use super::content_hash::{ContentHash, LINE};
 use super::exploration::Patch;
 use super::recorded_stores::{RecordedStores, StoreId};
-use super::replay::Change;
+use super::replay::{Change, LineHistory};
 
 /// A mark as it is in the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +60,45 @@ pub(super) fn with_marks(changes: Vec<(Time, Change)>, marks: &[PassedMark]) -> 
         all.extend(next);
     }
     all
+}
+
+/// Puts calls of named functions into what happened: right before what their thread stores next, or at the end. Until
+/// then nobody can tell from its stores that it went on.
+pub(super) fn with_calls(
+    changes: Vec<(Time, Change)>,
+    recorded: &RecordedStores,
+    lines: &[LineHistory],
+) -> (Vec<(Time, Change)>, Vec<PassedMark>) {
+    let mut ahead: Vec<_> = recorded.marks.iter().map(|marks| marks.iter().peekable()).collect();
+    let mut calls: HashMap<&str, u32> = HashMap::new();
+    let (mut all, mut passed) = (Vec::with_capacity(changes.len()), Vec::new());
+    let mut made = vec![0; lines.len()];
+    let mut pass = |thread: u32, until: u32, time: Time, all: &mut Vec<(Time, Change)>| {
+        while let Some(mark) = ahead[thread as usize].next_if(|mark| mark.acts_before <= until) {
+            all.push((time, Change::Mark(passed.len() as u32)));
+            let mut text = mark.text.clone();
+            if mark.kind == MarkKind::Begin {
+                let number = calls.entry(&mark.text).or_default();
+                *number += 1;
+                text = format!("{text} {number}");
+            }
+            passed.push(PassedMark { thread, mark: RecordedMark { text, ..mark.clone() }, time });
+        }
+    };
+    for (time, change) in changes {
+        if let Change::Visible(line) = change {
+            let line = line as usize;
+            for &store in &lines[line].versions[made[line]].stores {
+                let store = &recorded.stores[store as usize];
+                pass(store.thread, store.place, time, &mut all);
+            }
+            made[line] += 1;
+        }
+        all.push((time, change));
+    }
+    let end = all.last().map_or(Time::ZERO, |(time, _)| *time);
+    (0..recorded.marks.len() as u32).for_each(|thread| pass(thread, u32::MAX, end, &mut all));
+    (all, passed)
 }
 
 /// How marks bear on an exploration.

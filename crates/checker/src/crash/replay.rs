@@ -21,7 +21,7 @@ use fencepost_sim::switch::Scheme;
 
 use super::CrashError;
 use super::content_hash::LINE;
-use super::operations::{MarkTimes, PassedMark, in_order, with_marks};
+use super::operations::{MarkTimes, PassedMark, in_order, with_calls, with_marks};
 use super::pool_file::PoolFile;
 use super::recorded_stores::{Act, RecordedStores, StoreId, lines_of};
 
@@ -379,8 +379,12 @@ impl<'a> Matching<'a> {
         };
         changes.sort_by_key(|(time, change)| (*time, rank(change)));
         let changes = if self.persistence == Some(Persistence::None) { changes } else { self.with_syncs(changes) };
-        let marks = in_order(recorded, &self.marks);
-        let changes = with_marks(changes, &marks);
+        let (changes, marks) = if recorded.marks_are_calls {
+            with_calls(changes, recorded, &self.lines)
+        } else {
+            let marks = in_order(recorded, &self.marks);
+            (with_marks(changes, &marks), marks)
+        };
         let mut made = vec![0; self.lines.len()];
         for (place, (_, change)) in changes.iter().enumerate() {
             if let Change::Visible(line) = change {
