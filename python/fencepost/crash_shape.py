@@ -55,6 +55,7 @@ STORE = named(
     members(
         {
             **dict.fromkeys(("thread", "offset", "size", "instruction"), COUNT),
+            "file": or_null(TEXT),
             "origin": or_null(COUNT),
             "source": or_null(PLACE),
         }
@@ -65,6 +66,7 @@ LINE = named(
     "line",
     members(
         {
+            "file": or_null(TEXT),
             "offset": COUNT,
             "promised": or_null(STORE),
             "durable": STORES,
@@ -143,6 +145,7 @@ CRASH = members(
         ),
         "record": members(RECORD_MEMBERS, optional=("processes",)),
         "pool": members({"path": TEXT, "bytes": COUNT}),
+        "pools": list_of(members({"path": TEXT, "bytes": COUNT})),
         "warnings": TEXTS,
         "check_doubts": TEXTS,
         **dict.fromkeys(("instants", "skipped", "bound", "seed"), COUNT),

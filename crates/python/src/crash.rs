@@ -13,7 +13,7 @@ use fencepost_checker::crash::mapped_reads::MappedReads;
 use fencepost_checker::crash::named_functions::NamedFunctions;
 use fencepost_checker::crash::operations::{MarksMatter, PassedMark};
 use fencepost_checker::crash::origins::{OriginId, Origins};
-use fencepost_checker::crash::pool_file::PoolFile;
+use fencepost_checker::crash::pool_file::{MappedFile, PoolFile, place_in_file};
 use fencepost_checker::crash::recorded_stores::RecordedStores;
 use fencepost_checker::crash::redundant_flushes::{cost, redundant_flushes};
 use fencepost_checker::crash::replay::{Setting, replay};
@@ -141,11 +141,17 @@ impl CrashStates {
             caught(|| self.name.clone(), || py.detach(run).map_err(|error| self.explain_error(&error)))?;
         let replayed = &exploration.replayed;
         let warnings = [&self.warnings[..], &replayed.warnings].concat();
+        let file_json = |(number, file): (usize, &MappedFile)| {
+            json!({
+                "path": file.path,
+                "mapped_bytes": file.mapped_bytes,
+                "mapped_pages": replayed.file.mapped_pages(number),
+                "stored_until": exploration.stored_until(number),
+            })
+        };
+        let files: Vec<Value> = replayed.file.files.iter().enumerate().map(file_json).collect();
         let summary = json!({
-            "path": replayed.file.path,
-            "mapped_bytes": replayed.file.mapped_bytes,
-            "mapped_pages": replayed.file.mapped_pages(),
-            "stored_until": exploration.stored_until(),
+            "files": files,
             "lines": replayed.lines.len(),
             "stores": exploration.recorded.stores.len(),
             "flushes": replayed.flushes.len(),
@@ -339,7 +345,8 @@ impl CrashStates {
             let lines = exploration.stores_in(&choice);
             let lines = lines.iter().map(|line| {
                 json!({
-                    "offset": line.offset,
+                    "file": named_place(exploration, line.offset).0,
+                    "offset": named_place(exploration, line.offset).1,
                     "promised": line.promised.as_ref().map(|store| store_json(exploration, sources, store)),
                     "durable": runs_json(exploration, sources, &line.durable),
                     "torn": runs_json(exploration, sources, &line.torn),
@@ -430,9 +437,18 @@ fn mark_json(passed: &PassedMark) -> Value {
     json!({ "kind": kind, "text": passed.mark.text, "thread": passed.thread, "ps": passed.time.as_ps() })
 }
 
+/// Of a pool of several files, the name of the one that a byte of it lies in; and where in it.
+fn named_place(exploration: &Exploration, offset: u64) -> (Option<&str>, u64) {
+    let files = &exploration.replayed.file.files;
+    let (number, offset) = place_in_file(offset);
+    let name = files[number].path.rsplit('/').next();
+    (name.filter(|_| files.len() > 1), offset)
+}
+
 fn store_json(exploration: &Exploration, sources: &Sources, store: &ExplainedStore) -> Value {
+    let (file, offset) = named_place(exploration, store.offset);
     json!({
-        "thread": store.thread, "offset": store.offset, "size": store.size,
+        "thread": store.thread, "file": file, "offset": offset, "size": store.size,
         "instruction": exploration.recorded.sites.get(store.site).instruction,
         "origin": sources.origins.number_of(store.site), "source": place_json(exploration, sources, store.site),
     })

@@ -309,7 +309,10 @@ def _pool(selectors: list[str] | None) -> str | None:
     """The one that `--pm` names, if any."""
     if selectors is None or len(selectors) == 1:
         return selectors[0] if selectors else None
-    raise InputError(f"--pm {' --pm '.join(selectors)}: crash states are those of one pool")
+    raise InputError(
+        f"--pm {' --pm '.join(selectors)}: crash states are those of one pool; one of several "
+        "files has a pattern, such as --pm 'file:data/*.pool'"
+    )
 
 
 def _check_program(program: list[str], pm: str | None) -> str:
@@ -326,8 +329,8 @@ def _check_program(program: list[str], pm: str | None) -> str:
 def _recorded(program: list[str], pm: str, out: Path, is_begun_anew: bool) -> Path:
     """The record of the program's run; the one that an exploration goes on with, if any."""
     if is_begun_anew or not folder.is_recorded(out, program, pm):
-        pool = Path(pm.removeprefix("file:"))
-        if pool.exists():
+        path = Path(pm.removeprefix("file:"))
+        for pool in sorted(path.parent.glob(path.name)):
             console.complain(
                 f"{pool}: it is there already, and the program goes on with what it holds"
             )

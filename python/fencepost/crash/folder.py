@@ -72,7 +72,7 @@ def forget(folder: Path) -> None:
     (folder / JOURNAL).unlink(missing_ok=True)
     shutil.rmtree(folder / journal.OUTPUTS, ignore_errors=True)
     for image in folder.glob("*.image"):
-        image.unlink()
+        _remove(image)
     for recovery in folder.glob("recovery-*"):
         shutil.rmtree(recovery, ignore_errors=True)
     (folder / RESULT).unlink(missing_ok=True)
@@ -85,7 +85,15 @@ def write_result(folder: Path, result: dict[str, Any]) -> None:
     needed = {one["image"] for several in failing for one in several}
     for image in folder.glob("*.image"):
         if image.name not in needed:
-            image.unlink()
+            _remove(image)
+
+
+def _remove(image: Path) -> None:
+    """That of a pool of several files is a folder."""
+    if image.is_dir():
+        shutil.rmtree(image, ignore_errors=True)
+    else:
+        image.unlink()
 
 
 def _refuse_on_old_pool(folder: Path, result: Path, found: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from fencepost.crash.budget import Budget, TimeIsUp
 from fencepost.crash.check import Check
 from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.ignore import Ignore
-from fencepost.crash.images import ImageFiles, Patch
+from fencepost.crash.images import ImageFiles, Patch, PoolFile
 from fencepost.crash.interruptible import interruptible
 from fencepost.crash.journal import Journal
 from fencepost.crash.minimise import Choice
@@ -160,7 +160,7 @@ class Recoveries:
         journal = Journal(folder / "journal.jsonl", {})
         setting, reads = self.setting, RecordedReads(self.check, folder)
         try:
-            with ImageFiles(folder, len(unrepaired)) as files:
+            with ImageFiles(folder, [PoolFile(folder / "image", len(unrepaired))]) as files:
                 files.advance([(0, unrepaired)])
                 explorer = Explorer(
                     states,

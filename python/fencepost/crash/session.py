@@ -16,7 +16,7 @@ from fencepost.crash.check import Check, executable
 from fencepost.crash.equal import EqualCheck
 from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.ignore import Ignore
-from fencepost.crash.images import ImageFiles
+from fencepost.crash.images import ImageFiles, PoolFile
 from fencepost.crash.interruptible import interruptible
 from fencepost.crash.journal import Journal
 from fencepost.crash.operations import Marks, Operations
@@ -25,6 +25,9 @@ from fencepost.crash.reads_choice import ReadsChoice
 from fencepost.crash.recoveries import Recoveries, Setting
 from fencepost.crash.violations import Unexplained, Violation, Violations
 from fencepost.crash_shape import FORMAT_VERSION
+
+# Why neither what a check reads nor what it repairs is looked at.
+SEVERAL_FILES = "the pool has several files"
 
 # The copy of a failing image that it is shown again with.
 SHOWN = "shown.image"
@@ -83,29 +86,32 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     instants, skipped, first_cuts = states.survey(request.time is not None)
     marks.tell(request.check.told, len(marks.marks))
     request.ignore.check(json.loads(states.stored_from()))
-    size = pool_size.of(known, request.pool_size)
+    pool = pool_size.pool_of(known, request.pool_size)
     provenance = json.loads(record.provenance())
-    pool, mapped = Path(known["path"]), set(known["mapped_pages"])
-    with ImageFiles(request.out.resolve(), size) as files:
-        files.keep_unmapped(pool, mapped)
+    with ImageFiles(request.out.resolve(), pool) as files:
+        files.keep_unmapped()
         if isinstance(request.check, EqualCheck):
             request.check.learn(files, states, marks, request.jobs)
         doubts = _check_without_power_cut(request, files, states)
     if request.is_begun_anew:
         folder.forget(request.out)
-    journal = Journal(request.out / folder.JOURNAL, _asked(request, provenance["hash"], size))
+    journal = Journal(request.out / folder.JOURNAL, _asked(request, provenance["hash"], pool))
     violations = Violations(request.out, request.ignore)
     recorded_reads = RecordedReads(request.check, request.out.resolve())
+    if len(pool) > 1:
+        recorded_reads.obstacle = SEVERAL_FILES
     reads = ReadsChoice(
         request.uses_reads, request.check, recorded_reads, request.bounds.images, request.jobs
     )
     budget = None if request.time is None else Budget(*request.time, first_cuts, instants)
     recoveries = _recoveries(request, budget)
+    if len(pool) > 1 and request.recoveries:
+        recoveries.obstacle = SEVERAL_FILES
     interrupted, error = False, None
     try:
         _discard_images(request.out)
-        with ImageFiles(request.out.resolve(), size) as files:
-            files.keep_unmapped(pool, mapped)
+        with ImageFiles(request.out.resolve(), pool) as files:
+            files.keep_unmapped()
             explorer = Explorer(
                 states,
                 request.check,
@@ -149,7 +155,8 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "platform": platform.promised(request.machine, request.scheme, request.settings),
         "check": request.check.command,
         "record": provenance,
-        "pool": {"path": known["path"], "bytes": size},
+        "pool": {"path": str(pool[0].path), "bytes": pool[0].size},
+        "pools": [{"path": str(file.path), "bytes": file.size} for file in pool],
         "warnings": [
             *known["warnings"],
             *_warnings(request, known, provenance),
@@ -260,7 +267,7 @@ def _check_without_power_cut(
     return doubts
 
 
-def _asked(request: Request, record: str, size: int) -> dict[str, Any]:
+def _asked(request: Request, record: str, pool: list[PoolFile]) -> dict[str, Any]:
     """What verdicts depend on: with another of these, an exploration is another one. (An image's
     verdict depends on neither machine nor bounds.)"""
     return {
@@ -269,7 +276,7 @@ def _asked(request: Request, record: str, size: int) -> dict[str, Any]:
         "check program": [executable(str(file)) for file in request.check.files()],
         "timeout": request.check.timeout,
         "operation": list(request.operations) or None,
-        "pool_bytes": size,
+        "pool_bytes": pool[0].size if len(pool) == 1 else [file.size for file in pool],
     }
 
 
@@ -278,6 +285,9 @@ def _show(request: Request, image: Path, operations: Operations) -> str:
     kept = (request.out / image.name).resolve()
     copy = kept.with_name(SHOWN)
     command = shlex.join(["cp", "--sparse=always", str(kept), str(copy)])
+    if kept.is_dir():
+        clear = shlex.join(["rm", "-rf", str(copy)])
+        command = f"{clear} && {shlex.join(['cp', '-r', '--sparse=always', str(kept), str(copy)])}"
     return f"{command} && {shlex.join(request.check.arguments(copy, operations))}"
 
 

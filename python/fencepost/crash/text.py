@@ -103,9 +103,7 @@ def _violation(title: str, violation: dict[str, Any], out: str) -> Iterator[str]
     durable, lost = violation["durable"], violation["lost"]
     is_one_line = durable and lost and place(durable["source"]) == place(lost["source"])
     if is_one_line and violation["fault"] != "torn":
-        where = (
-            f"the lost one stores at {lost['offset']:#x}, the durable one at {durable['offset']:#x}"
-        )
+        where = f"the lost one stores at {_at(lost)}, the durable one at {_at(durable)}"
         yield f"  {'hint':8} both stores are on that line: {where}"
     if violation["fault"] == "missing_flush" and _is_of_commit(durable) and not _is_of_commit(lost):
         yield (
@@ -150,7 +148,7 @@ def _unexplained(number: int, failing: dict[str, Any], out: str) -> Iterator[str
 
 
 def _store(store: dict[str, Any], *, has_caller: bool = False) -> str:
-    what = f"{store['size']} bytes at {store['offset']:#x}, thread {store['thread']}"
+    what = f"{store['size']} bytes at {_at(store)}, thread {store['thread']}"
     return f"{place(store['source'], has_caller=has_caller)}: {what}"
 
 
@@ -160,20 +158,26 @@ def _is_of_commit(store: dict[str, Any] | None) -> bool:
     return any(frame["function"] == "pmemobj_tx_commit" for frame in frames)
 
 
-def _deciding(violation: dict[str, Any]) -> set[int]:
+def _at(where: dict[str, Any]) -> str:
+    """Where in the pool a store or a line begins."""
+    return f"{where['offset']:#x}{' of ' + where['file'] if where['file'] else ''}"
+
+
+def _deciding(violation: dict[str, Any]) -> set[tuple[str | None, int]]:
     """Where the lines of the durable and of the lost store begin."""
     stores = filter(None, (violation["durable"], violation["lost"]))
-    return {store["offset"] // LINE_BYTES * LINE_BYTES for store in stores}
+    return {(store["file"], store["offset"] // LINE_BYTES * LINE_BYTES) for store in stores}
 
 
-def _lines(of_image: list[dict[str, Any]], deciding: set[int]) -> Iterator[str]:
+def _lines(of_image: list[dict[str, Any]], deciding: set[tuple[str | None, int]]) -> Iterator[str]:
     """What the smallest image holds and lacks, line by line: first those that decide, then what is
     newer than promised."""
     ordered = sorted(
-        of_image, key=lambda line: (line["offset"] not in deciding, not line["durable"])
+        of_image,
+        key=lambda line: ((line["file"], line["offset"]) not in deciding, not line["durable"]),
     )
     for line in ordered[:LINES_SHOWN]:
-        yield f"  {'in it':8} the line at {line['offset']:#x}"
+        yield f"  {'in it':8} the line at {_at(line)}"
         if line["promised"]:
             yield f"    {'promised':9} {_store(line['promised'])}"
         for label in ("durable", "torn", "lost"):

@@ -16,6 +16,7 @@ use super::choices::{Choice, Doubt};
 use super::content_hash::{ContentHash, LINE, LineBytes};
 use super::line_states::Content;
 use super::operations::MarksMatter;
+use super::pool_file::place_in_file;
 use super::recorded_stores::{RecordedStores, StoreId, lines_of};
 use super::replay::{Change, LineId, Replayed};
 use super::sites::SiteId;
@@ -178,13 +179,14 @@ impl Exploration {
         left
     }
 
-    /// Where in the file the last line begins that the program itself stored to, and one byte more.
-    pub fn stored_until(&self) -> u64 {
+    /// Where in a file the last line begins that the program itself stored to, and one byte more.
+    pub fn stored_until(&self, file: usize) -> u64 {
         let recorded = &self.recorded;
         let is_own = |&store: &StoreId| !recorded.stores[store as usize].is_of_call && recorded.has_bytes(store);
         let lines = self.replayed.lines.iter();
         let own = lines.filter(|line| line.versions.iter().flat_map(|version| &version.stores).any(is_own));
-        own.map(|line| line.file_line * LINE as u64 + 1).max().unwrap_or(0)
+        let places = own.map(|line| place_in_file(line.file_line * LINE as u64));
+        places.filter(|(of, _)| *of == file).map(|(_, offset)| offset + 1).max().unwrap_or(0)
     }
 
     /// What is promised right before the last promise, and nothing newer; to be asked for at the start.
