@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fencepost.crash.operations import Marks, Operations
-from installed import FENCEPOST, Fencepost
+from installed import FENCEPOST, INCLUDE, Fencepost
 
 PROGRAM = Path(__file__).parent / "crash_programs" / "operations.c"
 TOLD = "./operations {{image}} {} check {{done}} {{during}}"
@@ -231,6 +231,31 @@ def test_a_function_that_is_not_there_or_not_called_is_told_of(explore_bare, tmp
     done, _ = explore_bare("good", *check, "--operation", "put, lines_in", "--out", "third")
     assert done.returncode == 0, done.stderr
     assert "--operation lines_in: the program never calls it" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "options", "is_lost"),
+    [
+        ("c", (), False),
+        ("n", (), False),
+        ("c", ("--scheme", "nopb"), False),
+        ("x", (), True),
+        ("x", ("--scheme", "nopb", "--set", "platform.persistence=caches"), False),
+    ],
+)
+def test_what_two_threads_ended_is_there_if_they_made_it_durable(
+    how, options, is_lost, fencepost, tmp_path
+):
+    source = PROGRAM.with_name("concurrent.c")
+    build = ["gcc", "-O2", "-g", "-w", "-pthread", "-I", INCLUDE, "-o", "concurrent", str(source)]
+    subprocess.run(build, cwd=tmp_path, check=True)
+    check = ["--check", f"./concurrent {{image}} {how} {{done}} {{during}}", "--images", "64"]
+    own = ["--pm", "file:./pool", *check, "--recoveries", "0", "--no-reads", "--out", "found"]
+    done = fencepost("crash", "pcs-table1", *own, *options, "--", "./concurrent", "pool", how)
+    assert done.returncode == is_lost, done.stdout + done.stderr
+    result = json.loads((tmp_path / "found" / "crash.json").read_text())
+    assert result["counts"]["images"] > 50
+    assert bool(result["violations"]) == is_lost
 
 
 def mark(kind: str, text: str = "", thread: int = 0) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class Course:
     may_lose: int = 0
     quiet: list[Quiet] = field(default_factory=list)
     moments: list[Moment] = field(default_factory=list)
+    # By how many operations had ended, which quiet moment that is.
+    _numbers: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         depth, begun, ended, told = ByThread(), ByThread(), ByThread(), ByThread()
@@ -67,18 +69,19 @@ class Course:
             pools = (passed - 1, *pools)
         if self.quiet and self.quiet[-1].ended == ended:
             pools = self.quiet.pop().pools + pools
+        self._numbers[ended.total()] = len(self.quiet)
         self.quiet.append(Quiet(ended.copy(), pools))
 
     def allowed(self, passed: int) -> range | None:
         """Which of the quiet moments an image may be as of; None if there are more states that are
         right than these, since operations overlap."""
         moment = self.moments[passed]
-        totals = {quiet.ended.total(): number for number, quiet in enumerate(self.quiet)}
-        first, last = (totals.get(of.total()) for of in (moment.needed, moment.begun))
+        first, last = (self._numbers.get(of.total()) for of in (moment.needed, moment.begun))
         if first is None or last is None or self.quiet[first].ended != moment.needed:
             return None
         lost_most = self.quiet[first].ended.total() - self.may_lose
-        first = next(n for n, quiet in enumerate(self.quiet) if quiet.ended.total() >= lost_most)
+        while first > 0 and self.quiet[first - 1].ended.total() >= lost_most:
+            first -= 1
         is_one_by_one = all(
             self.quiet[n + 1].ended.total() == self.quiet[n].ended.total() + 1
             for n in range(first, last)
