@@ -13,6 +13,7 @@ Fencepost = Callable[..., subprocess.CompletedProcess[str]]
 
 ROOT = Path(__file__).parents[1]
 FENCEPOST = Path(sys.executable).with_name("fencepost")
+INCLUDE = ROOT / "python" / "fencepost" / "include"
 WORKLOADS = ROOT / "build" / "workloads"
 
 # A small FFT, nearly all of it inside its region of interest.

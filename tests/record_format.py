@@ -77,6 +77,7 @@ EVENTS = {
     47: ("dropped_edges", "count:v"),
     48: ("shared_mapping", "c start:v length:v object:v offset:v"),
     49: ("child_wait", "c process:v"),
+    50: ("mark", "c kind:b text:t"),
 }
 EVENT_NAMES = {name for name, _ in EVENTS.values()}
 

@@ -330,10 +330,11 @@ class CrashStates:
     ) -> CrashStates:
         """`machine` and `options` are JSON; the one PM selector in these is the pool's file."""
 
-    def replay(self) -> str:
-        """Replays, with the interpreter's lock released. Gives JSON: `path` and `mapped_bytes` of
-        the pool, `lines` written, `stores`, `flushes`, `threads`, `instants`, `duration_ps`,
-        `warnings`.
+    def replay(self, operations: list[str]) -> str:
+        """Replays, with the interpreter's lock released. Calls of the functions that `operations`
+        names are operations; without them, what the program says is. Gives JSON: `path` and
+        `mapped_bytes` of the pool, `lines` written, `stores`, `flushes`, `threads`, `marks`,
+        `duration_ps`, `warnings`.
         """
 
     def left(self) -> list[tuple[int, bytes]]:
@@ -344,6 +345,28 @@ class CrashStates:
     def before_last_promise(self) -> list[tuple[int, bytes]]:
         """What is promised right before the last promise, and nothing newer: (offset, bytes);
         before the first call of `advance`.
+        """
+
+    def set_marks_matter(self, check_is_told: bool, skips_creation: bool) -> None:
+        """Whether the check is told of the marks of operations, which makes an image another one
+        once another mark was passed; and whether what comes before the first operation is skipped.
+        """
+
+    def survey(self, with_lines: bool) -> tuple[int, int, list[tuple[int, list[int]]]]:
+        """What lies ahead: how many instants there are, how many are skipped, and, if `with_lines`,
+        at which instants which lines of the program (their origins) have stores in doubt for the
+        first time; before the first call of `advance`.
+        """
+
+    def rewind(self) -> None:
+        """Goes back to before the first instant; images that were given are not given again."""
+
+    def marks_passed(self) -> int:
+        """How many marks were passed before the present instant."""
+
+    def at_mark(self, number: int) -> list[tuple[int, bytes]]:
+        """All that is performed before this mark, as if it were durable: (offset, bytes); before
+        the first call of `advance`.
         """
 
     def cancel(self) -> None:

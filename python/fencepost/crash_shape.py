@@ -55,6 +55,7 @@ STORE = named(
     members(
         {
             **dict.fromkeys(("thread", "offset", "size", "instruction"), COUNT),
+            "file": or_null(TEXT),
             "origin": or_null(COUNT),
             "source": or_null(PLACE),
         }
@@ -65,6 +66,7 @@ LINE = named(
     "line",
     members(
         {
+            "file": or_null(TEXT),
             "offset": COUNT,
             "promised": or_null(STORE),
             "durable": STORES,
@@ -79,6 +81,7 @@ _FAILING = {
     "output": TEXT,
     "whole_output": or_null(TEXT),
     "image": TEXT,
+    "operations": members(dict.fromkeys(("done", "during", "acks"), TEXTS)),
     "images": COUNT,
     "show": TEXT,
 }
@@ -95,7 +98,10 @@ VIOLATION = named(
             "lines_newer_than_promised": COUNT,
             "instant_ps": COUNT,
             "instants": COUNT,
+            "has_ended": BOOLEAN,
             "same_as": or_null(COUNT),
+            "operation": TEXT,
+            "by_operation": list_of(members({"operation": TEXT, "images": COUNT})),
             **_FAILING,
         }
     ),
@@ -109,7 +115,9 @@ COUNTS = members(
     {
         **dict.fromkeys(("instants", "images", "unchecked", "checked", "resumed"), COUNT),
         **dict.fromkeys(("duplicates", "failing", "ignored"), COUNT),
-        **dict.fromkeys(("bounded_instants", "reduced_instants", "unsure_instants"), COUNT),
+        **dict.fromkeys(
+            ("bounded_instants", "reduced_instants", "unsure_instants", "unjudged_instants"), COUNT
+        ),
         **dict.fromkeys(("combinations_max", "reduced_from", "reduced_to", "seconds"), NUMBER),
     }
 )
@@ -137,9 +145,11 @@ CRASH = members(
         ),
         "record": members(RECORD_MEMBERS, optional=("processes",)),
         "pool": members({"path": TEXT, "bytes": COUNT}),
+        "pools": list_of(members({"path": TEXT, "bytes": COUNT})),
         "warnings": TEXTS,
         "check_doubts": TEXTS,
-        **dict.fromkeys(("instants", "bound", "seed"), COUNT),
+        **dict.fromkeys(("instants", "skipped", "bound", "seed"), COUNT),
+        **dict.fromkeys(("has_operations", "is_check_equal"), BOOLEAN),
         "reads": members(
             {
                 "wanted": or_null(BOOLEAN),
@@ -167,6 +177,16 @@ CRASH = members(
                 "flushes": list_of(REDUNDANT_FLUSH),
                 "cost": or_null(members({"with_ps": COUNT, "without_ps": or_null(COUNT)})),
             }
+        ),
+        "time": or_null(
+            members(
+                {
+                    "asked": TEXT,
+                    "is_up": BOOLEAN,
+                    "lines": COUNT,
+                    "not_cut": list_of(PLACE),
+                }
+            )
         ),
         "interrupted": BOOLEAN,
         "error": or_null(TEXT),

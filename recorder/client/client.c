@@ -22,6 +22,7 @@
 #include "keeper.h"
 #include "lifeline.h"
 #include "mapped_files.h"
+#include "marks.h"
 #include "module_events.h"
 #include "process_events.h"
 #include "recording.h"
@@ -47,6 +48,7 @@ static void on_process_exit(void) {
   module_events_exit();
   mapped_files_exit();
   chance_instructions_exit();
+  marks_exit();
   baton_checks_exit();
   region_checks_exit();
   instrument_exit();
@@ -83,6 +85,7 @@ DR_EXPORT void dr_client_main(client_id_t id, int argc, const char *argv[]) {
   region_checks_init();
   instrument_init();
   baton_checks_init();
+  marks_init();
   chance_instructions_init();
   mapped_files_init();
   module_events_init();

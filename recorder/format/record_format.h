@@ -98,7 +98,10 @@ enum event_type {
   EVENT_DROPPED_EDGES = 47,
   EVENT_SHARED_MAPPING = 48,
   EVENT_CHILD_WAIT = 49,
+  EVENT_MARK = 50,
 };
+
+enum mark_kind { MARK_BEGIN = 1, MARK_END = 2, MARK_ACKNOWLEDGED = 3 };
 
 enum map_kind {
   MAP_KIND_ANONYMOUS,

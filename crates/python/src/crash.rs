@@ -10,15 +10,17 @@ use fencepost_checker::crash::explanation::ExplainedStore;
 use fencepost_checker::crash::exploration::Patch;
 use fencepost_checker::crash::image_stores::StoreRun;
 use fencepost_checker::crash::mapped_reads::MappedReads;
+use fencepost_checker::crash::named_functions::NamedFunctions;
+use fencepost_checker::crash::operations::{MarksMatter, PassedMark};
 use fencepost_checker::crash::origins::{OriginId, Origins};
-use fencepost_checker::crash::pool_file::PoolFile;
+use fencepost_checker::crash::pool_file::{MappedFile, PoolFile, place_in_file};
 use fencepost_checker::crash::recorded_stores::RecordedStores;
 use fencepost_checker::crash::redundant_flushes::{cost, redundant_flushes};
 use fencepost_checker::crash::replay::{Setting, replay};
 use fencepost_checker::crash::sites::SiteId;
 use fencepost_checker::crash::source_lines::SourceLines;
 use fencepost_checker::crash::{CrashError, Exploration};
-use fencepost_record::{AddressRanges, CutPolicy, PmSelector, Record};
+use fencepost_record::{AddressRanges, CutPolicy, MarkKind, PmSelector, Record};
 use fencepost_sim::address_space::{Part, Placement};
 use fencepost_sim::config::Machine;
 use fencepost_sim::config::topology::HostId;
@@ -58,6 +60,9 @@ struct Sources {
 }
 
 type FilePatch<'py> = (u64, Bound<'py, PyBytes>);
+
+/// Instants, each with the lines of the program that have stores in doubt there for the first time.
+type FirstCuts = Vec<(usize, Vec<OriginId>)>;
 
 #[pymethods]
 impl CrashStates {
@@ -117,12 +122,15 @@ impl CrashStates {
         })
     }
 
-    /// Replays the record; gives what is known of it then, as JSON.
-    fn replay(&self, py: Python<'_>) -> PyResult<String> {
+    /// Replays the record; gives what is known of it then, as JSON. Calls of the functions that `operations` names are
+    /// operations.
+    fn replay(&self, py: Python<'_>, operations: Vec<String>) -> PyResult<String> {
         let run = || -> Result<(Exploration, Sources), CrashError> {
             let file = PoolFile::of_record(self.program.record(), &self.selector)?;
             let point_of_coherence = self.machine.core.point_of_coherence;
-            let recorded = RecordedStores::read(&self.program, &self.persistent, &file, point_of_coherence)?;
+            let functions = NamedFunctions::of_record(self.program.record(), &operations)?;
+            let recorded =
+                RecordedStores::read(&self.program, &self.persistent, &file, point_of_coherence, &functions)?;
             let replayed = replay(&self.program, &self.setting(), &recorded, &file, &self.progress)?;
             let mut lines = SourceLines::of_record(self.program.record())?;
             let origins = Origins::of(&recorded.sites, &mut lines);
@@ -133,16 +141,22 @@ impl CrashStates {
             caught(|| self.name.clone(), || py.detach(run).map_err(|error| self.explain_error(&error)))?;
         let replayed = &exploration.replayed;
         let warnings = [&self.warnings[..], &replayed.warnings].concat();
+        let file_json = |(number, file): (usize, &MappedFile)| {
+            json!({
+                "path": file.path,
+                "mapped_bytes": file.mapped_bytes,
+                "mapped_pages": replayed.file.mapped_pages(number),
+                "stored_until": exploration.stored_until(number),
+            })
+        };
+        let files: Vec<Value> = replayed.file.files.iter().enumerate().map(file_json).collect();
         let summary = json!({
-            "path": replayed.file.path,
-            "mapped_bytes": replayed.file.mapped_bytes,
-            "mapped_pages": replayed.file.mapped_pages(),
-            "stored_until": exploration.stored_until(),
+            "files": files,
             "lines": replayed.lines.len(),
             "stores": exploration.recorded.stores.len(),
             "flushes": replayed.flushes.len(),
             "threads": exploration.recorded.threads.len(),
-            "instants": exploration.instants(),
+            "marks": replayed.marks.iter().map(mark_json).collect::<Vec<Value>>(),
             "duration_ps": replayed.duration_ps,
             "warnings": warnings,
         });
@@ -159,6 +173,52 @@ impl CrashStates {
     /// `advance`.
     fn before_last_promise<'py>(&self, py: Python<'py>) -> PyResult<Vec<FilePatch<'py>>> {
         self.with("the pool before the last promise", |exploration, _| in_file(py, exploration.before_last_promise()))
+    }
+
+    /// How marks bear on the exploration: whether the check is told of them, and whether what comes before the first
+    /// operation is skipped.
+    fn set_marks_matter(&self, check_is_told: bool, skips_creation: bool) -> PyResult<()> {
+        self.with("marks of operations", |exploration, _| {
+            exploration.set_marks_matter(MarksMatter { check_is_told, skips_creation });
+        })
+    }
+
+    /// What lies ahead: how many instants there are, how many are skipped, and, if `with_lines`, at which instants
+    /// which lines of the program (their origins) have stores in doubt for the first time; before the first call of
+    /// `advance`.
+    fn survey(&self, with_lines: bool) -> PyResult<(usize, usize, FirstCuts)> {
+        self.with("instants", |exploration, sources| {
+            let mut ahead = exploration.clone();
+            let (mut instants, mut first_cuts, mut known) = (0, Vec::new(), BTreeSet::<OriginId>::new());
+            while ahead.advance() {
+                if with_lines {
+                    let sites = ahead.lost_sites(&vec![0; ahead.doubtful().len()]).into_iter();
+                    let origins: BTreeSet<OriginId> = sites.map(|site| sources.origins.number_of(site)).collect();
+                    let new: Vec<OriginId> = origins.into_iter().filter(|&origin| known.insert(origin)).collect();
+                    if !new.is_empty() {
+                        first_cuts.push((instants, new));
+                    }
+                }
+                instants += 1;
+            }
+            (instants, ahead.skipped(), first_cuts)
+        })
+    }
+
+    /// Goes back to before the first instant. Images that were given are not given again.
+    fn rewind(&self) -> PyResult<()> {
+        self.with("the first instant", |exploration, _| exploration.rewind())
+    }
+
+    /// How many marks were passed before the present instant.
+    fn marks_passed(&self) -> PyResult<u32> {
+        self.with("marks of operations", |exploration, _| exploration.marks_passed())
+    }
+
+    /// All that is performed before the mark with this number, as if it were durable: (offset, bytes); before the
+    /// first call of `advance`.
+    fn at_mark<'py>(&self, py: Python<'py>, number: u32) -> PyResult<Vec<FilePatch<'py>>> {
+        self.with("the pool at a mark", |exploration, _| in_file(py, exploration.at_mark(number)))
     }
 
     /// Makes `replay` end soon, with KeyboardInterrupt; from any thread.
@@ -272,6 +332,7 @@ impl CrashStates {
                 "flush": place(explanation.flush),
                 "fence": place(explanation.fence),
                 "idle_flush": place(explanation.idle_flush),
+                "has_ended": explanation.has_ended,
             })
             .to_string()
         })
@@ -284,7 +345,8 @@ impl CrashStates {
             let lines = exploration.stores_in(&choice);
             let lines = lines.iter().map(|line| {
                 json!({
-                    "offset": line.offset,
+                    "file": named_place(exploration, line.offset).0,
+                    "offset": named_place(exploration, line.offset).1,
                     "promised": line.promised.as_ref().map(|store| store_json(exploration, sources, store)),
                     "durable": runs_json(exploration, sources, &line.durable),
                     "torn": runs_json(exploration, sources, &line.torn),
@@ -366,9 +428,27 @@ fn place_json(exploration: &Exploration, sources: &Sources, site: SiteId) -> Val
     if is_known { json!(origin) } else { Value::Null }
 }
 
+fn mark_json(passed: &PassedMark) -> Value {
+    let kind = match passed.mark.kind {
+        MarkKind::Begin => "begin",
+        MarkKind::End => "end",
+        MarkKind::Acknowledged => "acknowledged",
+    };
+    json!({ "kind": kind, "text": passed.mark.text, "thread": passed.thread, "ps": passed.time.as_ps() })
+}
+
+/// Of a pool of several files, the name of the one that a byte of it lies in; and where in it.
+fn named_place(exploration: &Exploration, offset: u64) -> (Option<&str>, u64) {
+    let files = &exploration.replayed.file.files;
+    let (number, offset) = place_in_file(offset);
+    let name = files[number].path.rsplit('/').next();
+    (name.filter(|_| files.len() > 1), offset)
+}
+
 fn store_json(exploration: &Exploration, sources: &Sources, store: &ExplainedStore) -> Value {
+    let (file, offset) = named_place(exploration, store.offset);
     json!({
-        "thread": store.thread, "offset": store.offset, "size": store.size,
+        "thread": store.thread, "file": file, "offset": offset, "size": store.size,
         "instruction": exploration.recorded.sites.get(store.site).instruction,
         "origin": sources.origins.number_of(store.site), "source": place_json(exploration, sources, store.site),
     })

@@ -79,6 +79,17 @@ pub enum PersistCall {
     Truncate = 4,
 }
 
+/// What a program says of its operations, by an instruction that does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MarkKind {
+    /// An operation of the thread begins.
+    Begin = 1,
+    /// Its operation that began last has ended.
+    End = 2,
+    /// Someone has been told of it.
+    Acknowledged = 3,
+}
+
 /// One event of a thread. `clock` is its own place in the process clock; `wake` is the place of the
 /// event that ended a wait, if that is known; objects and addresses are virtual addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -308,6 +319,12 @@ pub enum Event {
         clock: Clock,
         process: u64,
     },
+    /// The program says what its operations are.
+    Mark {
+        clock: Clock,
+        kind: MarkKind,
+        text: Text,
+    },
     /// The kernel wrote into selected PM.
     KernelWrite {
         address: u64,
@@ -400,6 +417,7 @@ impl Event {
             | E::Module { clock, .. }
             | E::Exec { clock, .. }
             | E::ChildWait { clock, .. }
+            | E::Mark { clock, .. }
             | E::PersistCall { clock, .. }
             | E::Turn { clock, .. } => Some(clock),
             E::SystemCall { .. }
@@ -471,6 +489,7 @@ impl Event {
             | E::Module { clock, .. }
             | E::Exec { clock, .. }
             | E::ChildWait { clock, .. }
+            | E::Mark { clock, .. }
             | E::PersistCall { clock, .. }
             | E::Turn { clock, .. } => visit(clock),
             E::SystemCall { .. }
@@ -503,6 +522,7 @@ impl Event {
                 | E::Module { .. }
                 | E::Exec { .. }
                 | E::PersistCall { .. }
+                | E::Mark { .. }
                 | E::Turn { .. }
         );
         self.clock().is_some() && !others_have_clocks
@@ -553,6 +573,7 @@ impl Event {
             Self::Exec { .. } => "exec",
             Self::Fork { .. } => "fork",
             Self::ChildWait { .. } => "child_wait",
+            Self::Mark { .. } => "mark",
             Self::KernelWrite { .. } => "kernel_write",
             Self::PersistCall { .. } => "persist_call",
             Self::InitialBytes { .. } => "initial_bytes",

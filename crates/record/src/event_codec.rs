@@ -2,7 +2,8 @@
 
 use super::error::Problem;
 use super::event::{
-    Clock, Event, FRAME_EVENTS_MAX, FutexOutcome, MappingKind, PersistCall, Protection, SpinReleaseKind, ThreadId,
+    Clock, Event, FRAME_EVENTS_MAX, FutexOutcome, MappingKind, MarkKind, PersistCall, Protection, SpinReleaseKind,
+    ThreadId,
 };
 use super::varint::{Fields, encode, encode_bytes, zigzag};
 
@@ -57,6 +58,7 @@ const MAPPING_KINDS: [(u8, MappingKind); 5] = [
 ];
 const PERSIST_CALLS: [(u8, PersistCall); 4] =
     [(1, PersistCall::Msync), (2, PersistCall::Fsync), (3, PersistCall::Fdatasync), (4, PersistCall::Truncate)];
+const MARK_KINDS: [(u8, MarkKind); 3] = [(1, MarkKind::Begin), (2, MarkKind::End), (3, MarkKind::Acknowledged)];
 const SPIN_RELEASES: [(u8, SpinReleaseKind); 4] = [
     (0, SpinReleaseKind::Store),
     (1, SpinReleaseKind::Update),
@@ -177,6 +179,9 @@ impl EventFields<'_, '_> {
                 offset: self.number()?,
             },
             49 => Event::ChildWait { clock: self.clock()?, process: self.number()? },
+            50 => {
+                Event::Mark { clock: self.clock()?, kind: self.choice(&MARK_KINDS)?, text: self.fields.bytes()?.into() }
+            }
             40 => {
                 let (clock, object, wake) = (self.clock()?, self.number()?, Clock(self.number()?));
                 Event::SpinWait { clock, object, wake, maker: self.thread()?, lends: self.number()? }
@@ -320,6 +325,11 @@ impl EventEncoder {
                 self.clocked(48, *clock, [*start, *length, *object, *offset]);
             }
             Event::ChildWait { clock, process } => self.clocked(49, *clock, [*process]),
+            Event::Mark { clock, kind, text } => {
+                self.begin(50, *clock);
+                self.stream.push(*kind as u8);
+                encode_bytes(&mut self.stream, text.as_bytes());
+            }
             Event::KernelWrite { address, bytes } => {
                 self.plain(31, [*address]);
                 encode_bytes(&mut self.stream, bytes);
@@ -364,7 +374,7 @@ mod tests {
 
     #[test]
     fn types_and_choices_that_do_not_exist_are_refused() {
-        for code in (0..=u8::MAX).filter(|code| !(1..=49).contains(code) || [21, 38].contains(code)) {
+        for code in (0..=u8::MAX).filter(|code| !(1..=50).contains(code) || [21, 38].contains(code)) {
             assert_eq!(decoded(&[code, 0, 0, 0, 0]), Err(Problem::UnknownEvent(code)));
         }
         let (no_roi, no_outcome, no_call) = ([26, 0], [19, 0, 1, 0, 4], [32, 0, 5, 0, 0]);

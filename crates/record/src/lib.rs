@@ -35,7 +35,9 @@ mod writer;
 pub use address_ranges::{AddressRange, AddressRanges};
 pub use code::{Block, Marker, Program, Slot, SlotKind};
 pub use error::{FramePlace, Problem, RecordError};
-pub use event::{Clock, Event, FutexOutcome, MappingKind, PersistCall, Protection, SpinReleaseKind, ThreadId};
+pub use event::{
+    Clock, Event, FutexOutcome, MappingKind, MarkKind, PersistCall, Protection, SpinReleaseKind, ThreadId,
+};
 pub use frame::{Codec, MAGIC as RECORD_MAGIC, VERSION, VERSION_OLDEST};
 pub use info::{ISA_AARCH64, ISA_X86_64, Info, RecordingOptions};
 pub use memory_map::{LoadedModule, Mapping, MemoryMap};

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -71,6 +72,12 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _print_include(wanted: bool) -> None:
+    if wanted:
+        print(Path(__file__).parents[1] / "include")
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
@@ -78,6 +85,15 @@ def start(
         bool,
         typer.Option(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+    include: Annotated[
+        bool,
+        typer.Option(
+            "--include",
+            callback=_print_include,
+            is_eager=True,
+            help="Print the folder of fencepost.h, for a compiler's -I.",
         ),
     ] = False,
 ) -> None:
@@ -94,7 +110,7 @@ def load(arguments: Sequence[str]) -> None:
 
     A command starts in half the time when it does not import the others; `--version` needs none.
     """
-    if arguments[:1] == ["--version"]:
+    if arguments[:1] in (["--version"], ["--include"]):
         return
     asked = [COMMANDS[name] for name in arguments[:1] if name in COMMANDS]
     for module in asked or COMMANDS.values():

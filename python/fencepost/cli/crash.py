@@ -17,8 +17,9 @@ from fencepost.cli.invocation import program_of
 from fencepost.cli.machine_argument import MachineName
 from fencepost.cli.numbers import COUNT_MAX, SECONDS_MAX
 from fencepost.cli.replay_options import replays
-from fencepost.crash import folder, platform, text
+from fencepost.crash import budget, folder, platform, text
 from fencepost.crash.check import Check
+from fencepost.crash.equal import EqualCheck
 from fencepost.crash.exploration import Bounds, Counts
 from fencepost.crash.ignore import Ignore
 from fencepost.crash_shape import FAULTS
@@ -47,6 +48,25 @@ def crash_command(
             help="The command that examines an image; exit status 0 means that it is consistent.",
         ),
     ] = "",
+    check_equal: Annotated[
+        str,
+        typer.Option(
+            "--check-equal",
+            metavar="'CMD {image}'",
+            help="In the place of --check: a command that prints what an image holds; it has to be "
+            "what it printed before or after the operations in flight (fencepost.h).",
+        ),
+    ] = "",
+    may_lose: Annotated[
+        int | None,
+        typer.Option(
+            "--may-lose",
+            min=0,
+            max=COUNT_MAX,
+            metavar="N",
+            help="With --check-equal: so many of the last operations may be lost.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -108,6 +128,31 @@ def crash_command(
             help="Whether what the check writes to an image has to survive a power cut.",
         ),
     ] = "yes",
+    operation: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--operation",
+            metavar="NAME,…",
+            help="Take calls of these functions for operations, of which the program says nothing "
+            "(fencepost.h).",
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            "--time",
+            metavar="90s|10m|1.5h",
+            help="Explore for so long, and first where a line of the program stores for the first "
+            "time; the same command continues.",
+        ),
+    ] = None,
+    creation: Annotated[
+        bool,
+        typer.Option(
+            "--creation",
+            help="Also explore what comes before the first operation (FP_BEGIN of fencepost.h).",
+        ),
+    ] = False,
     pool_size: Annotated[
         int | None,
         typer.Option(
@@ -126,10 +171,13 @@ def crash_command(
     """Explore what a power cut can leave of a program's pool; exit 1 if a check fails on any."""
     program = program_of(context)
     known = Ignore.parse(ignore or [], FAULTS)
-    if not check:
-        raise InputError("--check 'CMD {image}' is missing: what examines an image")
-    examined = Check(check, timeout)
+    examined = _check_of(check, check_equal, may_lose, timeout)
     examined.validate()
+    spent = None if time is None else (time, budget.parse(time))
+    if creation and check_equal:
+        raise InputError(
+            "--creation: --check-equal knows no right output before the first operation"
+        )
     if (program is None) == (record is None):
         raise InputError("either a record or, behind --, a program is needed")
     options = asked.options
@@ -175,6 +223,9 @@ def crash_command(
             reads,
             known,
             recoveries if check_repairs == "yes" else 0,
+            creation,
+            _functions(operation or []),
+            spent,
             is_begun_anew,
         )
         result = _explore(request, quiet)
@@ -194,6 +245,25 @@ def crash_command(
         raise typer.Exit(CHECK_FAILED)
     if result["error"]:
         raise typer.Exit(FAULT)
+
+
+def _check_of(check: str, equal: str, may_lose: int | None, timeout: float) -> Check:
+    """The one check that is asked for."""
+    if check and equal:
+        raise InputError("--check-equal takes the place of --check: give one of them")
+    if not check and not equal:
+        raise InputError("--check 'CMD {image}' is missing: what examines an image")
+    if may_lose is not None and not equal:
+        raise InputError("--may-lose: only --check-equal knows which outputs lack an operation")
+    return EqualCheck(equal, timeout, may_lose=may_lose or 0) if equal else Check(check, timeout)
+
+
+def _functions(typed: list[str]) -> tuple[str, ...]:
+    """The names, each once."""
+    names = [name.strip() for several in typed for name in several.split(",")]
+    if "" in names:
+        raise InputError(f"--operation {' '.join(typed)}: a name is empty; write insert,remove")
+    return tuple(dict.fromkeys(names))
 
 
 def _check_machine(name: str, resolved: dict[str, Any], scheme: str) -> None:
@@ -239,7 +309,10 @@ def _pool(selectors: list[str] | None) -> str | None:
     """The one that `--pm` names, if any."""
     if selectors is None or len(selectors) == 1:
         return selectors[0] if selectors else None
-    raise InputError(f"--pm {' --pm '.join(selectors)}: crash states are those of one pool")
+    raise InputError(
+        f"--pm {' --pm '.join(selectors)}: crash states are those of one pool; one of several "
+        "files has a pattern, such as --pm 'file:data/*.pool'"
+    )
 
 
 def _check_program(program: list[str], pm: str | None) -> str:
@@ -256,8 +329,8 @@ def _check_program(program: list[str], pm: str | None) -> str:
 def _recorded(program: list[str], pm: str, out: Path, is_begun_anew: bool) -> Path:
     """The record of the program's run; the one that an exploration goes on with, if any."""
     if is_begun_anew or not folder.is_recorded(out, program, pm):
-        pool = Path(pm.removeprefix("file:"))
-        if pool.exists():
+        path = Path(pm.removeprefix("file:"))
+        for pool in sorted(path.parent.glob(path.name)):
             console.complain(
                 f"{pool}: it is there already, and the program goes on with what it holds"
             )

@@ -16,6 +16,7 @@ from typing import Any
 from fencepost._core import CrashStates
 from fencepost.crash.check import Verdict
 from fencepost.crash.minimise import Choice, Minimal, minimise
+from fencepost.crash.operations import NO_OPERATIONS, Operations
 from fencepost.crash.violations import Kind, Violation, Violations
 
 # Of the images of one instant of which the check says the same, so many are looked into without
@@ -46,6 +47,7 @@ class Blame:
     looks: int = 0
     ignored_images: int = 0
     _now: int = 0
+    _operations: Operations = NO_OPERATIONS
     _newest: Choice = field(default_factory=list)
     # The violation that fails everything since an instant before: the stores that belong together
     # are more than two.
@@ -56,9 +58,9 @@ class Blame:
     # In how many images of this instant an origin's lost store was looked at alone.
     _tried: Counter[int] = field(default_factory=Counter)
 
-    def begin(self, instant: int) -> None:
+    def begin(self, instant: int, operations: Operations = NO_OPERATIONS) -> None:
         """The images that come are of this instant."""
-        self._now = instant
+        self._now, self._operations = instant, operations
         self._newest = [contents - 1 for _, contents in self.states.doubtful()]
         self._in_vain.clear()
         self._tried.clear()
@@ -92,7 +94,9 @@ class Blame:
     def leave(self, choice: Choice) -> None:
         """It is not known why this one fails."""
         verdict = self.verdict_of(choice)
-        path = self.violations.leave_unexplained(verdict, kind_of(verdict), self._now)
+        path = self.violations.leave_unexplained(
+            verdict, kind_of(verdict), self._now, self._operations
+        )
         if path is not None:
             self.save(choice, path)
 
@@ -101,7 +105,7 @@ class Blame:
 
     def _count(self, violation: Violation, kind: Kind) -> None:
         """The image fails because of this one, at least."""
-        violation.seen(self._now, kind)
+        violation.seen(self._now, kind, self._operations)
         self._blamed.append(violation)
 
     def _sufficient(self, choice: Choice, present: set[int]) -> set[int]:
@@ -172,7 +176,7 @@ class Blame:
         explanation["lines"] = json.loads(self.states.stores(minimal.smallest))
         at = (self._now, sum(map(bool, minimal.smallest)), self.states.hash(minimal.smallest))
         violation, origin, is_kept = self.violations.add(
-            explanation, self.verdict_of(minimal.smallest), at
+            explanation, self.verdict_of(minimal.smallest), at, self._operations
         )
         if is_kept:
             self.save(minimal.smallest, violation.image)

@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
 from fencepost._core import InputError
 from fencepost.crash import words
+from fencepost.crash.operations import PLACEHOLDERS, Marks, Operations, Told
 from fencepost.crash.output import Output
 from fencepost.interruptions import held
 
@@ -23,6 +24,12 @@ GRACE_SECONDS = 1
 
 # What a shell does not take for part of a word, or puts something else in the place of.
 SPECIAL = re.compile(r"""[\s'"\\$`&|;<>()*?\[\]{}!]""")
+
+PLACEHOLDER = re.compile(rf"{{(image|{'|'.join(PLACEHOLDERS)})}}")
+
+# The mark that a program has to have where a check asks for it.
+MARK_OF = {"done": ("end", "FP_END"), "during": ("begin", "FP_BEGIN")}
+MARK_OF["acks"] = ("acknowledged", "FP_ACK")
 
 
 @dataclass(frozen=True)
@@ -91,13 +98,39 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 @dataclass(frozen=True)
 class Check:
-    """A command, split as a shell would; `{image}` in it stands for the image's path."""
+    """A command, split as a shell would; `{image}` in it stands for the image's path, and what it
+    is told of operations for their placeholders."""
 
     command: str
     timeout: float
+    told: Told = field(default_factory=Told)
 
-    def arguments(self, image: Path) -> list[str]:
-        return [part.replace("{image}", str(image)) for part in words.split(self.command)]
+    OPTION = "--check"
+
+    def arguments(self, image: Path, operations: Operations | None = None) -> list[str]:
+        """Those for an image: as of now, or when that was so of the program's operations."""
+        told = self.told if operations is None else Told(operations)
+
+        def meant(found: re.Match[str]) -> str:
+            return str(image) if found[1] == "image" else told[found[1]]
+
+        return [PLACEHOLDER.sub(meant, part) for part in words.split(self.command)]
+
+    def asks_for(self) -> set[str]:
+        """What of the program's operations it wants to be told."""
+        return {name for name in PLACEHOLDERS if f"{{{name}}}" in self.command}
+
+    def is_told(self) -> bool:
+        """Whether an image is another one to it once another mark was passed."""
+        return bool(self.asks_for())
+
+    def is_judging(self) -> bool:
+        """Whether it can say anything of images of the present instant."""
+        return True
+
+    def identity(self) -> str:
+        """What tells it from others that say something else of an image."""
+        return self.command
 
     def files(self) -> list[Path]:
         """Programs and files that the command names, also inside of what it hands to a shell."""
@@ -111,13 +144,23 @@ class Check:
         try:
             parts = words.split(self.command)
         except ValueError as error:
-            raise InputError(f"--check '{self.command}': {error}") from error
+            raise InputError(f"{self.OPTION} '{self.command}': {error}") from error
         if not any("{image}" in part for part in parts):
             raise InputError(
-                f"--check '{self.command}': {{image}} has to stand for the image in it"
+                f"{self.OPTION} '{self.command}': {{image}} has to stand for the image in it"
             )
         if shutil.which(parts[0]) is None:
-            raise InputError(f"--check '{self.command}': there is no program {parts[0]}")
+            raise InputError(f"{self.OPTION} '{self.command}': there is no program {parts[0]}")
+
+    def validate_for_marks(self, marks: Marks) -> None:
+        """Refuses to tell it of operations that the program says nothing of."""
+        for name in sorted(self.asks_for()):
+            kind, macro = MARK_OF[name]
+            if kind not in marks.kinds():
+                raise InputError(
+                    f"{self.OPTION} '{self.command}': {{{name}}} stands for nothing, since "
+                    f"the program never passes {macro} of fencepost.h"
+                )
 
     def validate_for(self, folder: Path) -> None:
         """Refuses a folder whose images a shell that the command starts would take apart: the check
@@ -125,11 +168,18 @@ class Check:
         path = str(folder.resolve())
         parts = words.split(self.command)
         scripts = [word for option, word in pairwise(parts) if option == "-c"]
+        for name in PLACEHOLDERS:
+            if any(f"{{{name}}}" in script for script in scripts):
+                raise InputError(
+                    f"{self.OPTION} '{self.command}': a shell in it would take the text of "
+                    f"{{{name}}} for commands; let it be a word of its own: "
+                    f"sh -c 'CMD \"$1\"' sh {{{name}}}"
+                )
         bare = [re.sub(r"""(["']){image}\1""", "", script) for script in scripts]
         is_handed_on = any("{image}" in script for script in bare)
         if is_handed_on and (found := SPECIAL.search(path)):
             raise InputError(
-                f"--check '{self.command}': a shell in it would take {path}/… apart at "
+                f"{self.OPTION} '{self.command}': a shell in it would take {path}/… apart at "
                 f"'{found[0]}'; choose another --out, or let {{image}} be a word of its own: "
                 "sh -c 'CMD \"$1\"' sh {image}"
             )
@@ -145,7 +195,7 @@ class Check:
             )
         except OSError as error:
             raise InputError(
-                f"--check '{self.command}': it cannot be run: {error.strerror}"
+                f"{self.OPTION} '{self.command}': it cannot be run: {error.strerror}"
             ) from error
 
     def run(self, image: Path, running: Running | None = None) -> Verdict:

@@ -1,18 +1,20 @@
 """Explores the crash states of a record: makes the images of each instant, and runs the check."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from fencepost._core import CrashStates, InternalError
 from fencepost.crash.blame import Blame
+from fencepost.crash.budget import Budget, TimeIsUp
 from fencepost.crash.check import Check, Running, Verdict
 from fencepost.crash.images import ImageFiles
 from fencepost.crash.journal import Journal
 from fencepost.crash.minimise import Choice
+from fencepost.crash.operations import Marks
 from fencepost.crash.reads_choice import ReadsChoice
 from fencepost.crash.reduction import Reduced, Reduction
 from fencepost.crash.violations import Violations
@@ -44,6 +46,7 @@ class Counts:
     reduced_from: float = 1
     reduced_to: float = 1
     unsure_instants: int = 0
+    unjudged_instants: int = 0
     seconds: float = 0.0
 
 
@@ -70,6 +73,9 @@ class Explorer:
     watch: Callable[[Counts], None]
     # Told of what the check accepts at each instant.
     accepted: Callable[[list[Choice]], None] = lambda _: None
+    # What the program says of its operations; without it, what the check is told stays.
+    marks: Marks | None = None
+    budget: Budget | None = None
     counts: Counts = field(default_factory=Counts)
     _running: Running = field(default_factory=Running)
     _blame: Blame = field(init=False)
@@ -81,17 +87,23 @@ class Explorer:
         self._blame = Blame(self.states, self.violations, self._verdict_of, self._save)
 
     def run(self) -> None:
-        """Goes through all instants."""
+        """Goes through all instants, or those that there is time for."""
         begun = time.monotonic()
         pool = ThreadPoolExecutor(self.jobs)
         try:
-            while (instant := self.states.advance()) is not None:
-                self.files.advance(self.states.changes())
-                self._blame.begin(instant)
-                self._instant(pool)
+            for instant in self._instants():
+                self._blame.begin(instant, self.check.told.operations)
+                if self.check.is_judging():
+                    self._instant(pool)
+                else:
+                    self.counts.unjudged_instants += 1
                 self.counts.instants += 1
                 self.counts.seconds = time.monotonic() - begun
                 self.watch(self.counts)
+        except TimeIsUp:
+            if self._end_checks(pool):
+                self._give_up()
+            self._leave_unexplained()
         except KeyboardInterrupt:
             if self._end_checks(pool):
                 self._give_up()
@@ -104,6 +116,31 @@ class Explorer:
             self._end_checks(pool)
             self.counts.ignored = self._blame.ignored_images
             self.counts.seconds = time.monotonic() - begun
+
+    def _instants(self) -> Iterator[int]:
+        """Comes to each instant that is looked at, and gives its time."""
+        if self.budget is None:
+            yield from (instant for _, instant in self._way())
+            return
+        for number, way in enumerate(self.budget.ways()):
+            if number > 0:
+                self.states.rewind()
+                self.files.rewind()
+            for place, instant in self._way():
+                if place in way and place not in self.budget.explored:
+                    self.budget.left()
+                    yield instant
+                    self.budget.explored.add(place)
+
+    def _way(self) -> Iterator[tuple[int, int]]:
+        """From one instant to the next: its number and its time."""
+        place = 0
+        while (instant := self.states.advance()) is not None:
+            self.files.advance(self.states.changes())
+            if self.marks is not None:
+                self.marks.tell(self.check.told, self.states.marks_passed())
+            yield place, instant
+            place += 1
 
     def _instant(self, pool: ThreadPoolExecutor) -> None:
         images, duplicates = self._images()
@@ -121,7 +158,7 @@ class Explorer:
                     futures[future] = image
                     future.add_done_callback(done.put)
             while futures:
-                future = done.get()
+                future = self._next(done)
                 self._count(futures.pop(future), future.result())
         except BaseException:
             with held():
@@ -138,6 +175,15 @@ class Explorer:
         choices = [choice for _, choice in self._accepted]
         self._accepted.clear()
         self.accepted(choices)
+
+    def _next(self, done: SimpleQueue[Future[Verdict]]) -> Future[Verdict]:
+        """Waits for a verdict, but not longer than there is time."""
+        if self.budget is None:
+            return done.get()
+        try:
+            return done.get(timeout=self.budget.left())
+        except Empty:
+            raise TimeIsUp from None
 
     def _end_checks(self, pool: ThreadPoolExecutor) -> bool:
         """Ends the checks that run, and waits for their threads, which takes a moment only. Whether

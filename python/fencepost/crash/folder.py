@@ -59,7 +59,8 @@ def is_begun_anew(folder: Path, *, is_recorded_again: bool, is_seen_again: bool)
     if is_seen_again or not result.exists():
         return False
     found = _read(result)
-    if found.get("interrupted") or found.get("error"):
+    is_up = (found.get("time") or {}).get("is_up")
+    if found.get("interrupted") or found.get("error") or is_up:
         return False
     if is_recorded_again:
         _refuse_on_old_pool(folder, result, found)
@@ -71,7 +72,7 @@ def forget(folder: Path) -> None:
     (folder / JOURNAL).unlink(missing_ok=True)
     shutil.rmtree(folder / journal.OUTPUTS, ignore_errors=True)
     for image in folder.glob("*.image"):
-        image.unlink()
+        _remove(image)
     for recovery in folder.glob("recovery-*"):
         shutil.rmtree(recovery, ignore_errors=True)
     (folder / RESULT).unlink(missing_ok=True)
@@ -84,7 +85,15 @@ def write_result(folder: Path, result: dict[str, Any]) -> None:
     needed = {one["image"] for several in failing for one in several}
     for image in folder.glob("*.image"):
         if image.name not in needed:
-            image.unlink()
+            _remove(image)
+
+
+def _remove(image: Path) -> None:
+    """That of a pool of several files is a folder."""
+    if image.is_dir():
+        shutil.rmtree(image, ignore_errors=True)
+    else:
+        image.unlink()
 
 
 def _refuse_on_old_pool(folder: Path, result: Path, found: dict[str, Any]) -> None:

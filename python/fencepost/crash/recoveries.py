@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,11 @@ from typing import Any
 from fencepost import _core
 from fencepost._core import CrashStates, InputError, InternalError
 from fencepost.crash import recorded_check, same_mistake
+from fencepost.crash.budget import Budget, TimeIsUp
 from fencepost.crash.check import Check
 from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.ignore import Ignore
-from fencepost.crash.images import ImageFiles, Patch
+from fencepost.crash.images import ImageFiles, Patch, PoolFile
 from fencepost.crash.interruptible import interruptible
 from fencepost.crash.journal import Journal
 from fencepost.crash.minimise import Choice
@@ -48,10 +48,6 @@ IMAGES_MAX = 64
 UNREPAIRED = "unrepaired.image"
 
 
-class TimeIsUp(Exception):
-    """There is no time left to cut this repair."""
-
-
 @dataclass(frozen=True)
 class Setting:
     """What a repair is replayed on, and how it is explored."""
@@ -73,6 +69,8 @@ class Recoveries:
     check: Check
     out: Path
     most: int
+    # Of the exploration that these are a part of.
+    budget: Budget | None = None
     recorded: int = 0
     images: int = 0
     seconds: float = 0.0
@@ -100,6 +98,8 @@ class Recoveries:
                 self.seconds += time.monotonic() - begun
 
     def _has_time(self) -> bool:
+        if self.budget is not None and self.budget.is_spent():
+            return False
         elapsed = time.monotonic() - self._begun
         return self.seconds < max(SECONDS_MIN, elapsed * SHARE_MAX)
 
@@ -151,7 +151,7 @@ class Recoveries:
             setting.scheme,
             json.dumps(setting.options | {"pm": [pm]}),
         )
-        interruptible(states, states.replay)
+        interruptible(states, lambda: states.replay([]))
         return states
 
     def _explore(self, states: CrashStates, folder: Path, unrepaired: bytes) -> bool:
@@ -160,7 +160,7 @@ class Recoveries:
         journal = Journal(folder / "journal.jsonl", {})
         setting, reads = self.setting, RecordedReads(self.check, folder)
         try:
-            with ImageFiles(folder, len(unrepaired)) as files:
+            with ImageFiles(folder, [PoolFile(folder / "image", len(unrepaired))]) as files:
                 files.advance([(0, unrepaired)])
                 explorer = Explorer(
                     states,
@@ -173,8 +173,7 @@ class Recoveries:
                     ReadsChoice(False, self.check, reads, IMAGES_MAX, setting.jobs),
                     self._watch(time.monotonic()),
                 )
-                with suppress(TimeIsUp):
-                    explorer.run()
+                explorer.run()
                 self.images += explorer.counts.images
         finally:
             journal.close()
@@ -184,7 +183,8 @@ class Recoveries:
         def watch(_: Counts) -> None:
             elapsed = time.monotonic() - self._begun
             own = self.seconds + time.monotonic() - begun
-            if own > max(SECONDS_MIN, elapsed * SHARE_MAX):
+            is_spent = self.budget is not None and self.budget.is_spent()
+            if is_spent or own > max(SECONDS_MIN, elapsed * SHARE_MAX):
                 raise TimeIsUp
 
         return watch

@@ -11,17 +11,23 @@ from typing import Any
 from fencepost import _core
 from fencepost._core import InputError, InternalError, __version__
 from fencepost.crash import folder, platform, pool_size, probes, same_mistake
+from fencepost.crash.budget import Budget
 from fencepost.crash.check import Check, executable
+from fencepost.crash.equal import EqualCheck
 from fencepost.crash.exploration import Bounds, Counts, Explorer
 from fencepost.crash.ignore import Ignore
-from fencepost.crash.images import ImageFiles
+from fencepost.crash.images import ImageFiles, PoolFile
 from fencepost.crash.interruptible import interruptible
 from fencepost.crash.journal import Journal
+from fencepost.crash.operations import Marks, Operations
 from fencepost.crash.reads import RecordedReads
 from fencepost.crash.reads_choice import ReadsChoice
 from fencepost.crash.recoveries import Recoveries, Setting
 from fencepost.crash.violations import Unexplained, Violation, Violations
 from fencepost.crash_shape import FORMAT_VERSION
+
+# Why neither what a check reads nor what it repairs is looked at.
+SEVERAL_FILES = "the pool has several files"
 
 # The copy of a failing image that it is shown again with.
 SHOWN = "shown.image"
@@ -49,6 +55,12 @@ class Request:
     ignore: Ignore = field(default_factory=Ignore)
     # So many repairs that the check makes are cut again.
     recoveries: int = 0
+    # Also what comes before the first operation is explored.
+    is_with_creation: bool = False
+    # Functions whose calls are operations.
+    operations: tuple[str, ...] = ()
+    # So much time is spent, as it was typed and in seconds.
+    time: tuple[str, float] | None = None
     # What an exploration that is finished has left in `out` is removed.
     is_begun_anew: bool = False
 
@@ -64,28 +76,42 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         request.scheme,
         json.dumps(request.options),
     )
-    known: dict[str, Any] = json.loads(interruptible(states, states.replay))
+    known: dict[str, Any] = json.loads(
+        interruptible(states, lambda: states.replay(list(request.operations)))
+    )
+    marks = Marks(known["marks"])
+    uncalled = _uncalled(request.operations, marks)
+    request.check.validate_for_marks(marks)
+    states.set_marks_matter(request.check.is_told(), not request.is_with_creation)
+    instants, skipped, first_cuts = states.survey(request.time is not None)
+    marks.tell(request.check.told, len(marks.marks))
     request.ignore.check(json.loads(states.stored_from()))
-    size = pool_size.of(known, request.pool_size)
+    pool = pool_size.pool_of(known, request.pool_size)
     provenance = json.loads(record.provenance())
-    pool, mapped = Path(known["path"]), set(known["mapped_pages"])
-    with ImageFiles(request.out.resolve(), size) as files:
-        files.keep_unmapped(pool, mapped)
+    with ImageFiles(request.out.resolve(), pool) as files:
+        files.keep_unmapped()
+        if isinstance(request.check, EqualCheck):
+            request.check.learn(files, states, marks, request.jobs)
         doubts = _check_without_power_cut(request, files, states)
     if request.is_begun_anew:
         folder.forget(request.out)
-    journal = Journal(request.out / folder.JOURNAL, _asked(request, provenance["hash"], size))
+    journal = Journal(request.out / folder.JOURNAL, _asked(request, provenance["hash"], pool))
     violations = Violations(request.out, request.ignore)
     recorded_reads = RecordedReads(request.check, request.out.resolve())
+    if len(pool) > 1:
+        recorded_reads.obstacle = SEVERAL_FILES
     reads = ReadsChoice(
         request.uses_reads, request.check, recorded_reads, request.bounds.images, request.jobs
     )
-    recoveries = _recoveries(request)
+    budget = None if request.time is None else Budget(*request.time, first_cuts, instants)
+    recoveries = _recoveries(request, budget)
+    if len(pool) > 1 and request.recoveries:
+        recoveries.obstacle = SEVERAL_FILES
     interrupted, error = False, None
     try:
         _discard_images(request.out)
-        with ImageFiles(request.out.resolve(), size) as files:
-            files.keep_unmapped(pool, mapped)
+        with ImageFiles(request.out.resolve(), pool) as files:
+            files.keep_unmapped()
             explorer = Explorer(
                 states,
                 request.check,
@@ -97,6 +123,8 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
                 reads,
                 watch,
                 lambda accepted: recoveries.take_in(files, accepted, states.patches),
+                marks,
+                budget,
             )
             try:
                 explorer.run()
@@ -107,7 +135,9 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     finally:
         journal.close()
     redundant: dict[str, Any] = {"flushes": [], "cost": None}
-    if not interrupted and error is None:
+    time = None if budget is None else budget.as_json(states.stored_from())
+    is_whole = not interrupted and error is None and not (time and time["is_up"])
+    if is_whole:
         try:
             redundant = json.loads(interruptible(states, states.redundant))
         except KeyboardInterrupt:
@@ -125,10 +155,22 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "platform": platform.promised(request.machine, request.scheme, request.settings),
         "check": request.check.command,
         "record": provenance,
-        "pool": {"path": known["path"], "bytes": size},
-        "warnings": [*known["warnings"], *_warnings(request, known, provenance)],
+        "pool": {"path": str(pool[0].path), "bytes": pool[0].size},
+        "pools": [{"path": str(file.path), "bytes": file.size} for file in pool],
+        "warnings": [
+            *known["warnings"],
+            *_warnings(request, known, provenance),
+            *marks.warnings(),
+            *(
+                f"--operation {name}: the program never calls it, unless inlined"
+                for name in uncalled
+            ),
+        ],
         "check_doubts": [] if explorer.counts.failing else doubts,
-        "instants": known["instants"],
+        "instants": instants,
+        "skipped": skipped,
+        "has_operations": "begin" in marks.kinds(),
+        "is_check_equal": isinstance(request.check, EqualCheck),
         "bound": request.bounds.images,
         "seed": request.bounds.seed,
         "reads": reads.as_json(),
@@ -138,12 +180,25 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         "redundant_flushes": needed_elsewhere_left_out(
             redundant, [violation.explanation["idle_flush"] for violation in violations.all()]
         ),
+        "time": time,
         "interrupted": interrupted,
         "error": error,
     }
 
 
-def _recoveries(request: Request) -> Recoveries:
+def _uncalled(names: tuple[str, ...], marks: Marks) -> list[str]:
+    """Functions whose calls are operations, and that were not called; not all of them."""
+    called = {mark["text"].rpartition(" ")[0] for mark in marks.marks if mark["kind"] == "begin"}
+    uncalled = [name for name in names if name not in called]
+    if uncalled and len(uncalled) == len(names):
+        raise InputError(
+            f"--operation {','.join(names)}: the program never calls such a function, or the "
+            "compiler has inlined it (gcc -fno-inline)"
+        )
+    return uncalled
+
+
+def _recoveries(request: Request, budget: Budget | None) -> Recoveries:
     setting = Setting(
         request.machine_name,
         request.machine,
@@ -153,14 +208,14 @@ def _recoveries(request: Request) -> Recoveries:
         request.jobs,
         request.ignore,
     )
-    return Recoveries(setting, request.check, request.out, request.recoveries)
+    return Recoveries(setting, request.check, request.out, request.recoveries, budget)
 
 
 def _found(request: Request, violations: Violations) -> dict[str, Any]:
     """All failing images, by what they fail because of."""
 
     def as_json(found: Iterable[Violation | Unexplained]) -> list[dict[str, Any]]:
-        return [one.as_json(_show(request, one.image)) for one in found]
+        return [one.as_json(_show(request, one.image, one.operations)) for one in found]
 
     found, ignored = as_json(violations.all()), as_json(violations.ignored())
     for one in (found, ignored):
@@ -203,32 +258,37 @@ def _check_without_power_cut(
     if not verdict.is_ok:
         said = f": {verdict.output}" if verdict.output else ""
         raise InputError(
-            f"--check '{request.check.command}': it fails without any power cut, on the pool as "
-            f"the program left it ({verdict.outcome}{said}); is it the right command?"
+            f"{request.check.OPTION} '{request.check.command}': it fails without any power "
+            f"cut, on the pool as the program left it ({verdict.outcome}{said}); is it "
+            "the right command?"
         )
     if probes.accepts_everything(request.check, files, states):
         doubts.append("the check accepts an image of zeros, and one without what was flushed last")
     return doubts
 
 
-def _asked(request: Request, record: str, size: int) -> dict[str, Any]:
+def _asked(request: Request, record: str, pool: list[PoolFile]) -> dict[str, Any]:
     """What verdicts depend on: with another of these, an exploration is another one. (An image's
     verdict depends on neither machine nor bounds.)"""
     return {
         "record": record,
-        "check": request.check.command,
+        "check": request.check.identity(),
         "check program": [executable(str(file)) for file in request.check.files()],
         "timeout": request.check.timeout,
-        "pool_bytes": size,
+        "operation": list(request.operations) or None,
+        "pool_bytes": pool[0].size if len(pool) == 1 else [file.size for file in pool],
     }
 
 
-def _show(request: Request, image: Path) -> str:
+def _show(request: Request, image: Path, operations: Operations) -> str:
     """The one command that shows a violation again: on a copy, since a check may write."""
     kept = (request.out / image.name).resolve()
     copy = kept.with_name(SHOWN)
     command = shlex.join(["cp", "--sparse=always", str(kept), str(copy)])
-    return f"{command} && {shlex.join(request.check.arguments(copy))}"
+    if kept.is_dir():
+        clear = shlex.join(["rm", "-rf", str(copy)])
+        command = f"{clear} && {shlex.join(['cp', '-r', '--sparse=always', str(kept), str(copy)])}"
+    return f"{command} && {shlex.join(request.check.arguments(copy, operations))}"
 
 
 def _warnings(request: Request, known: dict[str, Any], provenance: dict[str, Any]) -> Iterator[str]:

@@ -6,6 +6,12 @@ from typing import Any
 from fencepost import source_place
 from fencepost.plural import many
 
+# Lines of the program that are named because no instant cut them; crash.json has them all.
+NOT_CUT_SHOWN = 8
+
+# Operations that are named by which a violation is seen; crash.json has them all.
+OPERATIONS_SHOWN = 4
+
 # Lines of a failing image of which the stores are printed; crash.json has them all.
 LINES_SHOWN = 8
 LINE_BYTES = 64
@@ -36,18 +42,34 @@ def place(source: dict[str, Any] | None, *, has_caller: bool = False) -> str:
 
 def lines(result: dict[str, Any]) -> Iterator[str]:
     """The whole result."""
-    yield from _violations("", result["violations"], result["out"])
-    yield from _violations(" of the recovery", result["recoveries"]["violations"], result["out"])
+    has_operations = result["has_operations"]
+    of_recovery = result["recoveries"]["violations"]
+    yield from _violations("", result["violations"], result["out"], has_operations=has_operations)
+    yield from _violations(
+        " of the recovery", of_recovery, result["out"], has_operations=has_operations
+    )
     for number, unexplained in enumerate(result["unexplained"], 1):
         yield from _unexplained(number, unexplained, result["out"])
     yield from _redundant(result["redundant_flushes"])
     yield from _summary(result)
 
 
-def _violations(of: str, violations: list[dict[str, Any]], out: str) -> Iterator[str]:
-    """Each mistake once, with what else is found because of it."""
-    for number, first in enumerate(_mistakes(violations), 1):
+def _violations(
+    of: str, violations: list[dict[str, Any]], out: str, *, has_operations: bool
+) -> Iterator[str]:
+    """Each mistake once, by the operation that was in flight, with what else is found because of
+    it."""
+    mistakes = _mistakes(violations)
+    operations = list(dict.fromkeys(mistake["operation"] for mistake in mistakes))
+    mistakes.sort(key=lambda mistake: operations.index(mistake["operation"]))
+    before = None
+    for number, first in enumerate(mistakes, 1):
+        if has_operations and first["operation"] != before:
+            before = first["operation"]
+            yield f"=== {before} ==="
         yield from _violation(f"violation {number}{of}", first, out)
+        if has_operations:
+            yield f"  {'during':8} {_by_operation(first['by_operation'])}"
         for same in violations:
             if same["same_as"] is not None and violations[same["same_as"]] is first:
                 images = many(same["images"], "image")
@@ -57,6 +79,14 @@ def _violations(of: str, violations: list[dict[str, Any]], out: str) -> Iterator
 
 def _mistakes(violations: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [violation for violation in violations if violation["same_as"] is None]
+
+
+def _by_operation(seen: list[dict[str, Any]]) -> str:
+    """The operations in which a violation is seen, those with most images first."""
+    shown = (f"{one['operation']} ({many(one['images'], 'image')})" for one in seen)
+    more = len(seen) - OPERATIONS_SHOWN
+    rest = f"; and {more:,} more" if more > 0 else ""
+    return "; ".join(list(shown)[:OPERATIONS_SHOWN]) + rest
 
 
 def _violation(title: str, violation: dict[str, Any], out: str) -> Iterator[str]:
@@ -73,15 +103,15 @@ def _violation(title: str, violation: dict[str, Any], out: str) -> Iterator[str]
     durable, lost = violation["durable"], violation["lost"]
     is_one_line = durable and lost and place(durable["source"]) == place(lost["source"])
     if is_one_line and violation["fault"] != "torn":
-        where = (
-            f"the lost one stores at {lost['offset']:#x}, the durable one at {durable['offset']:#x}"
-        )
+        where = f"the lost one stores at {_at(lost)}, the durable one at {_at(durable)}"
         yield f"  {'hint':8} both stores are on that line: {where}"
     if violation["fault"] == "missing_flush" and _is_of_commit(durable) and not _is_of_commit(lost):
         yield (
             f"  {'hint':8} the durable store is the commit of a transaction of libpmemobj: was the "
             "range of the lost one added to it (TX_ADD) before?"
         )
+    if violation["has_ended"]:
+        yield f"  {'hint':8} its operation has ended, so it has to be durable"
     if violation["idle_flush"]:
         idle = place(violation["idle_flush"])
         yield f"  {'hint':8} the flush at {idle} had nothing to write back: is it the wrong line?"
@@ -118,7 +148,7 @@ def _unexplained(number: int, failing: dict[str, Any], out: str) -> Iterator[str
 
 
 def _store(store: dict[str, Any], *, has_caller: bool = False) -> str:
-    what = f"{store['size']} bytes at {store['offset']:#x}, thread {store['thread']}"
+    what = f"{store['size']} bytes at {_at(store)}, thread {store['thread']}"
     return f"{place(store['source'], has_caller=has_caller)}: {what}"
 
 
@@ -128,20 +158,26 @@ def _is_of_commit(store: dict[str, Any] | None) -> bool:
     return any(frame["function"] == "pmemobj_tx_commit" for frame in frames)
 
 
-def _deciding(violation: dict[str, Any]) -> set[int]:
+def _at(where: dict[str, Any]) -> str:
+    """Where in the pool a store or a line begins."""
+    return f"{where['offset']:#x}{' of ' + where['file'] if where['file'] else ''}"
+
+
+def _deciding(violation: dict[str, Any]) -> set[tuple[str | None, int]]:
     """Where the lines of the durable and of the lost store begin."""
     stores = filter(None, (violation["durable"], violation["lost"]))
-    return {store["offset"] // LINE_BYTES * LINE_BYTES for store in stores}
+    return {(store["file"], store["offset"] // LINE_BYTES * LINE_BYTES) for store in stores}
 
 
-def _lines(of_image: list[dict[str, Any]], deciding: set[int]) -> Iterator[str]:
+def _lines(of_image: list[dict[str, Any]], deciding: set[tuple[str | None, int]]) -> Iterator[str]:
     """What the smallest image holds and lacks, line by line: first those that decide, then what is
     newer than promised."""
     ordered = sorted(
-        of_image, key=lambda line: (line["offset"] not in deciding, not line["durable"])
+        of_image,
+        key=lambda line: ((line["file"], line["offset"]) not in deciding, not line["durable"]),
     )
     for line in ordered[:LINES_SHOWN]:
-        yield f"  {'in it':8} the line at {line['offset']:#x}"
+        yield f"  {'in it':8} the line at {_at(line)}"
         if line["promised"]:
             yield f"    {'promised':9} {_store(line['promised'])}"
         for label in ("durable", "torn", "lost"):
@@ -253,6 +289,16 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
         f"{many(counts['images'], 'image')}, {counts['duplicates']:,} more had the same content; "
         f"{many(counts['checked'], 'check')}{resumed}{rate}"
     )
+    if result["skipped"]:
+        yield (
+            f"skipped: {many(result['skipped'], 'instant')} before the first operation; --creation "
+            "explores them, too"
+        )
+    if counts["unjudged_instants"]:
+        yield (
+            f"not judged: {many(counts['unjudged_instants'], 'instant')}, where operations "
+            "of several threads overlap, or never end: the run does not show all right outputs"
+        )
     if counts["reduced_instants"]:
         yield (
             f"at {many(counts['reduced_instants'], 'instant')} only lines count that the check "
@@ -291,6 +337,8 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
         verdict = "no violation but what --ignore names"
     if result["error"]:
         yield result["error"]
+    elif (time := result["time"]) and time["is_up"]:
+        yield from _time_is_up(time)
     elif result["interrupted"]:
         yield "interrupted; the same command continues from here"
     if not result["interrupted"] and counts["instants"] == result["instants"]:
@@ -303,6 +351,17 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
         f"{many(counts['images'], 'image')}; {many(left, 'instant')} not done, "
         f"{many(counts['unchecked'], 'image')} of this one not checked"
     )
+
+
+def _time_is_up(time: dict[str, Any]) -> Iterator[str]:
+    """What an exploration looked at before its time was up, by the lines of the program."""
+    cut = time["lines"] - len(time["not_cut"])
+    yield f"cut: {cut:,} of {many(time['lines'], 'line')} that store to the pool"
+    for source in time["not_cut"][:NOT_CUT_SHOWN]:
+        yield f"not cut: {place(source)}"
+    if (more := len(time["not_cut"]) - NOT_CUT_SHOWN) > 0:
+        yield f"not cut: {more:,} more, in crash.json"
+    yield f"--time {time['asked']} is up; the same command continues from here"
 
 
 def _recoveries(recoveries: dict[str, Any]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from fencepost import source_place
 from fencepost.crash.check import Verdict
 from fencepost.crash.ignore import Ignore
+from fencepost.crash.operations import Operations
 from fencepost.crash_shape import FAULTS
 
 Explanation = dict[str, Any]
@@ -41,14 +42,19 @@ class Violation:
     hash: str
     image: Path
     is_ignored: bool
+    # Of the image.
+    operations: Operations
     images: int = 0
     instants: set[int] = field(default_factory=set)
     kinds: set[Kind] = field(default_factory=set)
     # Lines that call the function which makes the lost store, by how they are shown.
     callers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # By what was in flight, how many images fail because of it.
+    by_operation: Counter[str] = field(default_factory=Counter)
 
-    def seen(self, instant: int, kind: Kind) -> None:
+    def seen(self, instant: int, kind: Kind, operations: Operations) -> None:
         """One more image that fails because of it."""
+        self.by_operation[operations.in_flight()] += 1
         self.images += 1
         self.instants.add(instant)
         self.kinds.add(kind)
@@ -63,6 +69,12 @@ class Violation:
             "instant_ps": self.instant_ps,
             "lines_newer_than_promised": self.lines,
             "image": self.image.name,
+            "operation": self.operations.name(),
+            "operations": self.operations.as_json(),
+            "by_operation": [
+                {"operation": text, "images": images}
+                for text, images in self.by_operation.most_common()
+            ],
             "images": self.images,
             "instants": len(self.instants),
             "show": command,
@@ -76,6 +88,7 @@ class Unexplained:
 
     verdict: Verdict
     image: Path
+    operations: Operations
     instants: Counter[int] = field(default_factory=Counter)
 
     def as_json(self, command: str) -> dict[str, Any]:
@@ -87,6 +100,7 @@ class Unexplained:
             "images": self.instants.total(),
             "instants": instants,
             "image": self.image.name,
+            "operations": self.operations.as_json(),
             "show": command,
         }
 
@@ -122,7 +136,11 @@ class Violations:
         return self._found.get(signature_of(explanation))
 
     def add(
-        self, explanation: Explanation, verdict: Verdict, at: tuple[int, int, str]
+        self,
+        explanation: Explanation,
+        verdict: Verdict,
+        at: tuple[int, int, str],
+        operations: Operations,
     ) -> tuple[Violation, int | None, bool]:
         """Takes in what an image was found to fail because of; `at` is (instant, lines newer than
         promised, hash). Gives the violation, the origin of its lost store if none is known that
@@ -131,12 +149,15 @@ class Violations:
         violation = self.get(explanation)
         if violation is None:
             is_ignored = self._ignore.is_meant(explanation)
-            violation = Violation(explanation, verdict, instant, lines, content, Path(), is_ignored)
+            violation = Violation(
+                explanation, verdict, instant, lines, content, Path(), is_ignored, operations
+            )
             self._found[signature_of(explanation)] = violation
             violation.image = self._path_for(violation)
         elif lines < violation.lines:
             violation.explanation, violation.verdict = explanation, verdict
             violation.instant_ps, violation.lines, violation.hash = instant, lines, content
+            violation.operations = operations
         origin = self._take_in_lost(violation, explanation)
         return violation, origin, violation.hash == content
 
@@ -153,13 +174,15 @@ class Violations:
         self._by_origin[origin] = violation
         return origin
 
-    def leave_unexplained(self, verdict: Verdict, kind: Kind, instant: int) -> Path | None:
+    def leave_unexplained(
+        self, verdict: Verdict, kind: Kind, instant: int, operations: Operations
+    ) -> Path | None:
         """Counts an image of which it is not known why it fails; where it is to be kept, if it is
         the first of its kind."""
         first: Path | None = None
         if kind not in self._unexplained:
             first = self._folder / f"unexplained-{len(self._unexplained) + 1}.image"
-            self._unexplained[kind] = Unexplained(verdict, first)
+            self._unexplained[kind] = Unexplained(verdict, first, operations)
         self._unexplained[kind].instants[instant] += 1
         return first
 

@@ -117,9 +117,7 @@ impl View<'_> {
 /// Looks for what should have made `lost` durable before `durable`, or at all if there is no other store.
 pub fn diagnose(recorded: &RecordedStores, lost: StoreId, durable: Option<StoreId>) -> Diagnosis {
     let store = &recorded.stores[lost as usize];
-    let acts = &recorded.threads[store.thread as usize][..];
-    let line = store.address / LINE as u64;
-    let view = View { recorded, acts, line, is_non_temporal: store.is_non_temporal };
+    let (acts, view) = view_of(recorded, lost);
     let place = store.place as usize;
     let own = durable.map(|durable| &recorded.stores[durable as usize]).filter(|other| other.thread == store.thread);
     let other = own.map(|other| other.place as usize);
@@ -132,6 +130,24 @@ pub fn diagnose(recorded: &RecordedStores, lost: StoreId, durable: Option<StoreI
     };
     let site = |place: usize| acts[place].site;
     Diagnosis { fault, flush: flush.map(site), fence: fence.map(site) }
+}
+
+/// Looks for what should have made `lost` durable before its thread's act number `end`.
+pub fn diagnose_until(recorded: &RecordedStores, lost: StoreId, end: usize) -> Diagnosis {
+    let (acts, view) = view_of(recorded, lost);
+    let (fault, flush, fence) = match view_from(&view, recorded.stores[lost as usize].place as usize, Some(end)) {
+        (Fault::OneFenceForBoth, flush, _) => (Fault::MissingFlush, flush, None),
+        found => found,
+    };
+    let site = |place: usize| acts[place].site;
+    Diagnosis { fault, flush: flush.map(site), fence: fence.map(site) }
+}
+
+fn view_of(recorded: &RecordedStores, store: StoreId) -> (&[PlacedAct], View<'_>) {
+    let store = &recorded.stores[store as usize];
+    let acts = &recorded.threads[store.thread as usize][..];
+    let line = store.address / LINE as u64;
+    (acts, View { recorded, acts, line, is_non_temporal: store.is_non_temporal })
 }
 
 /// What lies between the store at `place` and the other one, which comes later if it is this thread's.
@@ -244,6 +260,29 @@ mod tests {
         ];
         for (acts, fault, flush, fence) in cases {
             assert_eq!(diagnosed(&threads(&[acts])), (fault, flush, fence), "{acts}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_before_an_operation_ends_has_a_name_and_a_place() {
+        use Fault::*;
+        let cases = [
+            ("s1 f1 F s0 | f0 F", MissingFlush, Some(105), None),
+            ("s0 F |", MissingFlush, None, Some(101)),
+            ("s0 f0 | F", MissingFence, Some(101), None),
+            ("f0 s0 F |", FlushBeforeStore, Some(100), None),
+            ("s0 f0 F |", AcknowledgedEarly, Some(101), Some(102)),
+            ("n0 | F", MissingFence, None, None),
+        ];
+        for (acts, fault, flush, fence) in cases {
+            let end = acts.split_whitespace().position(|act| act == "|").expect("it ends");
+            // A lock stands for the end: it takes part in nothing that is asked for.
+            let recorded = threads(&[acts.replace('|', "L").as_str()]);
+            let lost = recorded.stores.iter().position(|store| store.address == 0).expect("there is one");
+            let found = diagnose_until(&recorded, lost as StoreId, end);
+            let instruction = |site: SiteId| recorded.sites.get(site).instruction;
+            let places = (found.flush.map(instruction), found.fence.map(instruction));
+            assert_eq!((found.fault, places), (fault, (flush, fence)), "{acts}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::choices::Choice;
 use super::content_hash::LINE;
-use super::diagnosis::{Diagnosis, Fault, diagnose};
+use super::diagnosis::{Diagnosis, Fault, diagnose, diagnose_until};
 use super::exploration::Exploration;
 use super::line_states::Torn;
 use super::recorded_stores::{Act, StoreId};
@@ -40,11 +40,14 @@ pub struct Explanation {
     pub fence: Option<SiteId>,
     /// A flush that comes with the lost store and had nothing to write back: it may have been meant for its line.
     pub idle_flush: Option<SiteId>,
+    /// Whether it had to be durable since its operation had ended.
+    pub has_ended: bool,
 }
 
 impl Explanation {
     fn of(fault: Fault) -> Explanation {
-        Explanation { fault, durable: None, lost: None, flush: None, fence: None, idle_flush: None }
+        let (durable, lost, flush, fence, idle_flush) = Default::default();
+        Explanation { fault, durable, lost, flush, fence, idle_flush, has_ended: false }
     }
 }
 
@@ -81,14 +84,18 @@ impl Exploration {
             Diagnosis { fault: Fault::AcrossThreads, .. } if is_durable_older => Diagnosis::of(Fault::LaterStore),
             diagnosis => diagnosis,
         };
-        let Diagnosis { fault, flush, fence } = diagnosis;
+        // Nothing that is durable needs it, but that its operation had ended.
+        let is_needed_by_end = matches!(diagnosis.fault, Fault::LaterStore | Fault::NothingDurable);
+        let end = self.end_after(store).filter(|_| is_needed_by_end);
+        let Diagnosis { fault, flush, fence } = end.map_or(diagnosis, |end| diagnose_until(&self.recorded, store, end));
         Explanation {
             fault,
-            durable: durable.map(|store| self.explained(store)),
+            durable: durable.filter(|_| end.is_none()).map(|store| self.explained(store)),
             lost: Some(self.explained(store)),
             flush,
             fence,
             idle_flush: self.idle_flush(store),
+            has_ended: end.is_some(),
         }
     }
 

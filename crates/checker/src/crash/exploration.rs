@@ -10,10 +10,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use fencepost_kernel::time::Time;
+use fencepost_record::MarkKind;
 
 use super::choices::{Choice, Doubt};
 use super::content_hash::{ContentHash, LINE, LineBytes};
 use super::line_states::Content;
+use super::operations::MarksMatter;
+use super::pool_file::place_in_file;
 use super::recorded_stores::{RecordedStores, StoreId, lines_of};
 use super::replay::{Change, LineId, Replayed};
 use super::sites::SiteId;
@@ -108,6 +111,11 @@ pub struct Exploration {
     doubtful: Vec<DoubtfulLine>,
     doubt: Doubt,
     seen: HashSet<ContentHash>,
+    pub(super) marks_matter: MarksMatter,
+    /// How many marks were passed.
+    marks_passed: u32,
+    /// How many instants were not looked at, since no operation had begun.
+    skipped: usize,
 }
 
 impl Exploration {
@@ -132,17 +140,32 @@ impl Exploration {
             doubtful: Vec::new(),
             doubt: Doubt::default(),
             seen: HashSet::new(),
+            marks_matter: MarksMatter::default(),
+            marks_passed: 0,
+            skipped: 0,
         }
     }
 
-    /// How many instants there are from here on.
-    pub fn instants(&self) -> usize {
-        let mut ahead = self.clone();
-        let mut instants = 0;
-        while ahead.advance() {
-            instants += 1;
-        }
-        instants
+    /// How many instants come before the first operation and were skipped so far.
+    pub fn skipped(&self) -> usize {
+        self.skipped
+    }
+
+    /// Goes back to the start. Images that were given are not given again.
+    pub fn rewind(&mut self) {
+        let start = Exploration::new(Arc::clone(&self.recorded), Arc::clone(&self.replayed), self.atomicity);
+        let (seen, marks_matter) = (std::mem::take(&mut self.seen), self.marks_matter);
+        *self = Exploration { seen, marks_matter, ..start };
+    }
+
+    /// How marks bear on this from here on.
+    pub fn set_marks_matter(&mut self, matter: MarksMatter) {
+        self.marks_matter = matter;
+    }
+
+    /// How many marks were passed before the present instant.
+    pub fn marks_passed(&self) -> u32 {
+        self.marks_passed
     }
 
     /// What is visible at the end; to be asked for at the start.
@@ -156,18 +179,20 @@ impl Exploration {
         left
     }
 
-    /// Where in the file the last line begins that the program itself stored to, and one byte more.
-    pub fn stored_until(&self) -> u64 {
+    /// Where in a file the last line begins that the program itself stored to, and one byte more.
+    pub fn stored_until(&self, file: usize) -> u64 {
         let recorded = &self.recorded;
         let is_own = |&store: &StoreId| !recorded.stores[store as usize].is_of_call && recorded.has_bytes(store);
         let lines = self.replayed.lines.iter();
         let own = lines.filter(|line| line.versions.iter().flat_map(|version| &version.stores).any(is_own));
-        own.map(|line| line.file_line * LINE as u64 + 1).max().unwrap_or(0)
+        let places = own.map(|line| place_in_file(line.file_line * LINE as u64));
+        places.filter(|(of, _)| *of == file).map(|(_, offset)| offset + 1).max().unwrap_or(0)
     }
 
     /// What is promised right before the last promise, and nothing newer; to be asked for at the start.
     pub fn before_last_promise(&self) -> Vec<Patch> {
         let mut ahead = self.clone();
+        ahead.marks_matter = MarksMatter::default();
         let (mut left, mut latest) = (Vec::new(), Vec::new());
         while ahead.advance() {
             let changes = ahead.take_changes();
@@ -183,18 +208,17 @@ impl Exploration {
     pub fn advance(&mut self) -> bool {
         let replayed = Arc::clone(&self.replayed);
         while let Some(&(time, change)) = replayed.changes.get(self.next_change) {
-            let takes_away = match change {
-                Change::Durable(line, versions) => versions > self.durable[line as usize],
-                Change::Foreign(_) | Change::Visible(_) => false,
-            };
-            if takes_away && self.has_grown {
+            if self.has_grown && self.takes_away(change) {
                 self.has_grown = false;
-                self.look_around();
-                return true;
+                if self.is_before_operations() {
+                    self.skipped += 1;
+                } else {
+                    self.look_around();
+                    return true;
+                }
             }
             self.now = time;
-            self.next_change += 1;
-            self.apply(change);
+            self.pass(self.next_change);
         }
         let is_end = std::mem::take(&mut self.has_grown);
         if is_end {
@@ -265,9 +289,10 @@ impl Exploration {
 
     /// The content hash of an image of the present instant.
     pub fn hash_of(&self, choice: &Choice) -> ContentHash {
-        self.patches(choice).iter().fold(self.base_hash, |hash, (line, bytes)| {
+        let content = self.patches(choice).iter().fold(self.base_hash, |hash, (line, bytes)| {
             hash.exchange(*line, self.base.get(line).unwrap_or(&[0; LINE]), bytes)
-        })
+        });
+        self.marks_matter.hash(content, self.marks_passed)
     }
 
     /// How an image of the present instant differs from what is promised.
@@ -310,8 +335,38 @@ impl Exploration {
         })
     }
 
+    /// Whether something is possible that is not any more behind this.
+    fn takes_away(&self, change: Change) -> bool {
+        match change {
+            Change::Durable(line, versions) => versions > self.durable[line as usize],
+            // What is in flight may be there from then on.
+            Change::Mark(mark) => self.marks_matter.check_is_told && self.kind_of(mark) == MarkKind::Begin,
+            Change::Foreign(_) | Change::Visible(_) => false,
+        }
+    }
+
+    fn kind_of(&self, mark: u32) -> MarkKind {
+        self.replayed.marks[mark as usize].mark.kind
+    }
+
+    fn is_before_operations(&self) -> bool {
+        let begins = |mark| self.kind_of(mark) == MarkKind::Begin;
+        let marks = self.replayed.marks.len() as u32;
+        self.marks_matter.skips_creation && !(0..self.marks_passed).any(begins) && (0..marks).any(begins)
+    }
+
+    /// What happened at this place among the changes has happened.
+    pub(super) fn pass(&mut self, place: usize) {
+        self.next_change = place + 1;
+        self.apply(self.replayed.changes[place].1);
+    }
+
     fn apply(&mut self, change: Change) {
         match change {
+            Change::Mark(number) => {
+                self.has_grown |= self.is_before_operations() || self.marks_matter.check_is_told;
+                self.marks_passed = number + 1;
+            }
             Change::Foreign(number) => self.apply_foreign(number),
             Change::Visible(line) => {
                 self.visible[line as usize] += 1;
@@ -367,12 +422,12 @@ impl Exploration {
         self.replayed.file.line_of(line)
     }
 
-    fn base_of(&self, line: LineId) -> LineBytes {
+    pub(super) fn base_of(&self, line: LineId) -> LineBytes {
         let file_line = self.replayed.lines[line as usize].file_line;
         self.base.get(&file_line).copied().unwrap_or([0; LINE])
     }
 
-    fn set_base(&mut self, file_line: u64, bytes: LineBytes) {
+    pub(super) fn set_base(&mut self, file_line: u64, bytes: LineBytes) {
         let before = self.base.insert(file_line, bytes).unwrap_or([0; LINE]);
         self.base_hash = self.base_hash.exchange(file_line, &before, &bytes);
         self.changed.insert(file_line);

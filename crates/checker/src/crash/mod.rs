@@ -8,10 +8,11 @@
 //! learns from it which stores a failure depends on, and what is missing in the program.
 //!
 //! In the order of the flow: [`recorded_stores`] (what the record says), [`pool_file`] (where it lies in the file),
-//! [`replay`] (when it became visible and durable), [`exploration`] (instants), [`line_states`] (what of a line is
-//! durable), [`choices`] (images of one instant), [`explanation`], [`diagnosis`] and [`image_stores`] (what went
-//! wrong), [`redundant_flushes`], [`sites`], [`source_lines`] and [`origins`] (where it comes from); [`mapped_reads`]
-//! (which lines a check reads). Paths and commands are the business of whoever uses this.
+//! [`replay`] (when it became visible and durable), [`operations`] and [`named_functions`] (what the program does as a
+//! whole), [`exploration`] (instants), [`line_states`] (what of a line is durable), [`choices`] (images of one
+//! instant), [`explanation`], [`diagnosis`] and [`image_stores`] (what went wrong), [`redundant_flushes`],
+//! [`sites`], [`source_lines`] and [`origins`] (where it comes from); [`mapped_reads`] (which lines a check reads).
+//! Paths and commands are the business of whoever uses this.
 
 pub mod choices;
 pub mod content_hash;
@@ -23,6 +24,8 @@ pub mod exploration;
 pub mod image_stores;
 pub mod line_states;
 pub mod mapped_reads;
+pub mod named_functions;
+pub mod operations;
 pub mod origins;
 pub mod pool_file;
 pub mod recorded_stores;

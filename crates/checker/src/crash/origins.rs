@@ -128,18 +128,23 @@ fn line_key(place: &SourcePlace, first: usize) -> LineKey {
 /// Which frame of an instruction is the program's; 0 also where nothing is known of it but that it lies in the program.
 fn first_of_program(place: &SourcePlace) -> Option<usize> {
     let module = place.module.as_deref()?;
-    let name = module.rsplit('/').next().unwrap_or_default();
-    let is_library = name.ends_with(".so") || name.contains(".so.");
-    if module.starts_with('[') || is_library && LIBRARY_FOLDERS.iter().any(|folder| module.starts_with(folder)) {
+    if is_of_system(module) {
         return None;
     }
     if place.frames.is_empty() {
         return Some(0);
     }
-    let is_of_system = |frame: &SourceFrame| {
+    let is_of_header = |frame: &SourceFrame| {
         frame.file.as_deref().is_some_and(|file| HEADER_FOLDERS.iter().any(|folder| file.starts_with(folder)))
     };
-    place.frames.iter().position(|frame| !is_of_system(frame))
+    place.frames.iter().position(|frame| !is_of_header(frame))
+}
+
+/// Whether a module is the kernel's, or a library of the system.
+pub(super) fn is_of_system(module: &str) -> bool {
+    let name = module.rsplit('/').next().unwrap_or_default();
+    let is_library = name.ends_with(".so") || name.contains(".so.");
+    module.starts_with('[') || is_library && LIBRARY_FOLDERS.iter().any(|folder| module.starts_with(folder))
 }
 
 fn in_module(place: &SourcePlace) -> String {

@@ -1,4 +1,4 @@
-//! Where in its file each page of the pool lies.
+//! Where in its files each page of the pool lies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,24 +10,34 @@ use super::content_hash::LINE;
 const PAGE: u64 = 4096;
 const LINES_PER_PAGE: u64 = PAGE / LINE as u64;
 
-/// The one file whose mappings are the persistent memory.
+/// How far apart the files of a pool lie among its lines. Larger ones are refused.
+pub const FILE_BYTES: u64 = 1 << 40;
+
+/// A file of the pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PoolFile {
+pub struct MappedFile {
     /// Its path while the program ran.
     pub path: String,
     /// The end of its last mapped page.
     pub mapped_bytes: u64,
-    /// When it was first mapped.
+}
+
+/// The files whose mappings are the persistent memory; one, as a rule. Each has [`FILE_BYTES`] of the pool's lines.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolFile {
+    /// In the order of their paths.
+    pub files: Vec<MappedFile>,
+    /// When the first one was mapped.
     pub mapped: Clock,
-    /// By page of the address space, the page of the file.
+    /// By page of the address space, the page of the pool.
     pages: BTreeMap<u64, u64>,
 }
 
 impl PoolFile {
-    /// The file that `selector` means in this record.
+    /// The files that `selector` means in this record.
     ///
     /// # Errors
-    /// If there is none or more than one, or if one address meant different places of it in turn.
+    /// If there is none, or if one address meant different places of them in turn.
     pub fn of_record(record: &Record, selector: &PmSelector) -> Result<PoolFile, CrashError> {
         let refuse = |text: String| Err(CrashError::Unsuitable(text));
         let PmSelector::File(_) = selector else {
@@ -35,59 +45,70 @@ impl PoolFile {
         };
         let map = record.memory_map()?;
         let is_pool = |mapping: &&Mapping| mapping.kind == MappingKind::File && selector.means_file(&mapping.name);
-        let mut pool: Option<PoolFile> = None;
-        for mapping in map.mappings().iter().filter(is_pool) {
-            let file = pool.get_or_insert_with(|| PoolFile {
-                path: mapping.name.to_string(),
-                mapped_bytes: 0,
-                mapped: mapping.mapped,
-                pages: BTreeMap::new(),
-            });
-            if file.path != *mapping.name {
+        let mappings: Vec<&Mapping> = map.mappings().iter().filter(is_pool).collect();
+        let Some(mapped) = mappings.iter().map(|mapping| mapping.mapped).min() else {
+            return refuse(format!("--pm {selector}: {}", nothing_mapped(map)));
+        };
+        let paths: BTreeSet<String> = mappings.iter().map(|mapping| mapping.name.to_string()).collect();
+        let files = paths.into_iter().map(|path| MappedFile { path, mapped_bytes: 0 }).collect();
+        let mut pool = PoolFile { files, mapped, pages: BTreeMap::new() };
+        for mapping in mappings {
+            pool.add(mapping)?;
+        }
+        Ok(pool)
+    }
+
+    fn add(&mut self, mapping: &Mapping) -> Result<(), CrashError> {
+        let refuse = |text: String| Err(CrashError::Unsuitable(text));
+        let number = self.files.iter().position(|file| file.path == *mapping.name).expect("it is one of them");
+        let file = &mut self.files[number];
+        let first = mapping.range.start / PAGE;
+        for page in first..mapping.range.end.div_ceil(PAGE) {
+            let end = (mapping.offset / PAGE + (page - first) + 1) * PAGE;
+            if end > FILE_BYTES {
+                return refuse(format!("{}: it is mapped behind {FILE_BYTES} bytes, which is too long", file.path));
+            }
+            file.mapped_bytes = file.mapped_bytes.max(end);
+            let of_pool = (number as u64 * FILE_BYTES + end) / PAGE - 1;
+            if self.pages.insert(page, of_pool).is_some_and(|before| before != of_pool) {
+                let (path, address) = (&file.path, page * PAGE);
                 return refuse(format!(
-                    "--pm {selector} means more than one file ({} and {}); name one of them",
-                    file.path, mapping.name
+                    "{path}: two parts of it, or of another file of the pool, were mapped at {address:#x} one after \
+                     the other, which cannot be told apart"
                 ));
             }
-            file.mapped = file.mapped.min(mapping.mapped);
-            let first = mapping.range.start / PAGE;
-            for page in first..mapping.range.end.div_ceil(PAGE) {
-                let of_file = mapping.offset / PAGE + (page - first);
-                if file.pages.insert(page, of_file).is_some_and(|before| before != of_file) {
-                    let address = page * PAGE;
-                    return refuse(format!(
-                        "{}: two parts of it were mapped at {address:#x} one after the other, which cannot be told apart",
-                        file.path
-                    ));
-                }
-                file.mapped_bytes = file.mapped_bytes.max((of_file + 1) * PAGE);
-            }
         }
-        pool.map_or_else(|| refuse(format!("--pm {selector}: {}", nothing_mapped(map))), Ok)
+        Ok(())
     }
 
     /// A file of these pages, by page of the address space.
     #[cfg(test)]
     pub fn of_pages<const N: usize>(pages: [(u64, u64); N]) -> PoolFile {
-        let mapped_bytes = N as u64 * PAGE;
-        PoolFile { path: "pool".into(), mapped_bytes, mapped: Clock::default(), pages: pages.into() }
+        let file = MappedFile { path: "pool".into(), mapped_bytes: N as u64 * PAGE };
+        PoolFile { files: vec![file], mapped: Clock::default(), pages: pages.into() }
     }
 
-    /// The line of the file (offset / 64) that a line of the address space (address / 64) is.
+    /// The line of the pool (offset / 64) that a line of the address space (address / 64) is.
     pub fn line_of(&self, line: u64) -> Option<u64> {
         let page = self.pages.get(&(line / LINES_PER_PAGE))?;
         Some(page * LINES_PER_PAGE + line % LINES_PER_PAGE)
     }
 
-    /// What of the file is mapped: offsets of its pages, each once.
-    pub fn mapped_pages(&self) -> BTreeSet<u64> {
-        self.pages.values().map(|page| page * PAGE).collect()
+    /// What of a file is mapped: offsets of its pages, each once.
+    pub fn mapped_pages(&self, file: usize) -> BTreeSet<u64> {
+        let places = self.pages.values().map(|page| place_in_file(page * PAGE));
+        places.filter(|(of, _)| *of == file).map(|(_, offset)| offset).collect()
     }
 
     /// The pages of the address space that belong to it.
     pub fn pages(&self) -> impl Iterator<Item = u64> {
         self.pages.keys().copied()
     }
+}
+
+/// In which file a byte of the pool lies, and where in it.
+pub fn place_in_file(offset: u64) -> (usize, u64) {
+    ((offset / FILE_BYTES) as usize, offset % FILE_BYTES)
 }
 
 /// Why there is no pool: what the program mapped for writing instead.

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use fencepost_isa::micro_op::{Awaited, DecodedBlock, MicroOp, Operation};
-use fencepost_record::{AddressRanges, Clock, Event, Frame, PersistCall, RecordError, ThreadId};
+use fencepost_record::{AddressRanges, Clock, Event, Frame, MarkKind, PersistCall, RecordError, ThreadId};
 use fencepost_sim::cache::config::PointOfCoherence;
 use fencepost_sim::core::events::{Access, Meaning, meaning};
 use fencepost_sim::replay::simulation::Program;
 
 use super::CrashError;
 use super::content_hash::LINE;
+use super::named_functions::{NamedFunctions, OperationCalls};
+use super::operations::RecordedMark;
 use super::pool_file::PoolFile;
 use super::sites::{BlockEnd, CallStack, SiteId, Sites};
 
@@ -129,6 +131,10 @@ pub struct RecordedStores {
     /// By thread: the calls that wrote into selected memory or asked for durability, each with the place of its act if
     /// it has one.
     pub calls: Vec<Vec<Option<u32>>>,
+    /// By thread: what it said of its operations.
+    pub marks: Vec<Vec<RecordedMark>>,
+    /// Whether these are calls of functions that a user named, and not what the program says.
+    pub marks_are_calls: bool,
     /// By number.
     pub stores: Vec<RecordedStore>,
     /// In the order of threads, each thread's in order.
@@ -150,6 +156,7 @@ impl RecordedStores {
         persistent: &AddressRanges,
         file: &PoolFile,
         point_of_coherence: PointOfCoherence,
+        functions: &NamedFunctions,
     ) -> Result<RecordedStores, CrashError> {
         let blocks = program.blocks().iter().enumerate();
         let relevant = blocks.map(|(id, block)| RelevantOperation::of_block(program, id as u32, block)).collect();
@@ -162,7 +169,9 @@ impl RecordedStores {
             relevant,
             ends,
             stack: CallStack::default(),
-            found: RecordedStores::default(),
+            functions,
+            calls: OperationCalls::default(),
+            found: RecordedStores { marks_are_calls: !functions.is_empty(), ..RecordedStores::default() },
             values_of_frame: HashMap::new(),
         };
         for thread in 0..program.record().threads() {
@@ -246,6 +255,9 @@ struct Walk<'a> {
     ends: Vec<BlockEnd>,
     /// The calls that the thread is in.
     stack: CallStack,
+    /// Those whose calls are operations, and the one that the thread is in.
+    functions: &'a NamedFunctions,
+    calls: OperationCalls,
     found: RecordedStores,
     /// The frame's values: by slot index, where their bytes begin in `found.values`.
     values_of_frame: HashMap<u32, usize>,
@@ -255,7 +267,9 @@ impl Walk<'_> {
     fn thread(&mut self, thread: u32) -> Result<(), RecordError> {
         self.found.threads.push(Vec::new());
         self.found.calls.push(Vec::new());
+        self.found.marks.push(Vec::new());
         self.stack = CallStack::default();
+        self.calls = OperationCalls::default();
         let mut reader = self.program.record().reader(ThreadId(thread));
         let mut frame = Frame::default();
         while reader.next_frame(&mut frame)? {
@@ -298,6 +312,14 @@ impl Walk<'_> {
                 let acts_before = self.found.threads[thread as usize].len() as u32;
                 self.found.foreign.push(ForeignBytes { thread, acts_before, address: *address, bytes: bytes.clone() });
             }
+            Event::Mark { clock, kind, text } if self.functions.is_empty() => {
+                self.mark(thread, *clock, *kind, text.to_string());
+            }
+            Event::ThreadExit { clock } => {
+                if let Some((kind, name)) = self.calls.end() {
+                    self.mark(thread, *clock, kind, name);
+                }
+            }
             Event::KernelWrite { address, bytes } => {
                 let before = self.found.threads[thread as usize].len();
                 self.call_wrote(thread, *address, bytes);
@@ -329,11 +351,26 @@ impl Walk<'_> {
     }
 
     fn block(&mut self, thread: u32, block: u32, first_slot: usize, frame: &Frame, executed: u64) {
-        self.stack.begin(self.program.record().program().block(block).address);
+        let address = self.program.record().program().block(block).address;
+        self.stack.begin(address);
+        if !self.functions.is_empty() {
+            for (kind, name) in self.calls.begin(self.functions, address, &self.stack) {
+                self.mark(thread, Clock::default(), kind, name);
+            }
+        }
         self.operations(thread, block, first_slot, frame, executed);
         if executed == u64::MAX {
-            self.stack.end(self.ends[block as usize]);
+            let end = self.ends[block as usize];
+            self.stack.end(end);
+            if matches!(end, BlockEnd::Call { .. }) {
+                self.calls.call();
+            }
         }
+    }
+
+    fn mark(&mut self, thread: u32, clock: Clock, kind: MarkKind, text: String) {
+        let acts_before = self.found.threads[thread as usize].len() as u32;
+        self.found.marks[thread as usize].push(RecordedMark { kind, text, clock, acts_before });
     }
 
     fn operations(&mut self, thread: u32, block: u32, first_slot: usize, frame: &Frame, executed: u64) {

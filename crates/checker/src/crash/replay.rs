@@ -21,6 +21,7 @@ use fencepost_sim::switch::Scheme;
 
 use super::CrashError;
 use super::content_hash::LINE;
+use super::operations::{MarkTimes, PassedMark, in_order, with_calls, with_marks};
 use super::pool_file::PoolFile;
 use super::recorded_stores::{Act, RecordedStores, StoreId, lines_of};
 
@@ -60,6 +61,8 @@ pub enum Change {
     Visible(LineId),
     /// So many versions of a line are durable.
     Durable(LineId, u32),
+    /// A thread has passed a mark: number in [`Replayed::marks`].
+    Mark(u32),
 }
 
 /// A flush as it was served.
@@ -92,6 +95,8 @@ pub struct Replayed {
     pub lines: Vec<LineHistory>,
     /// What happened, in order.
     pub changes: Vec<(Time, Change)>,
+    /// What the program said of its operations, in order.
+    pub marks: Vec<PassedMark>,
     /// All flushes of persistent memory.
     pub flushes: Vec<ServedFlush>,
     /// Simulated time from the start to the end of the program.
@@ -190,6 +195,8 @@ struct Matching<'a> {
     calls: HashMap<u32, usize>,
     /// By thread and place: when calls were made.
     call_times: HashMap<(u32, u32), Time>,
+    /// When marks were passed.
+    marks: MarkTimes,
     /// Flushes, each with the place of its promise.
     flushes: Vec<(usize, ServedFlush)>,
 }
@@ -241,6 +248,7 @@ impl<'a> Matching<'a> {
             times: HashMap::new(),
             calls: HashMap::new(),
             call_times: HashMap::new(),
+            marks: MarkTimes::new(),
             flushes: Vec::new(),
         }
     }
@@ -252,13 +260,20 @@ impl<'a> Matching<'a> {
 
     fn take_in(&mut self, entry: &LoggedStore) -> Result<(), CrashError> {
         let thread = entry.thread.0;
-        if entry.performed == Performed::CameToCall {
-            self.come_to_call(thread, entry.time);
-            return Ok(());
+        match entry.performed {
+            Performed::CameToCall => {
+                self.come_to_call(thread, entry.time);
+                return Ok(());
+            }
+            Performed::PassedMark => {
+                self.marks.entry(thread).or_default().push(entry.time);
+                return Ok(());
+            }
+            _ => {}
         }
         let Some(virtual_line) = self.virtual_line(entry.line) else { return Ok(()) };
         match entry.performed {
-            Performed::CameToCall => unreachable!("that was one"),
+            Performed::CameToCall | Performed::PassedMark => unreachable!("that was one"),
             Performed::Store(version) => {
                 let store = self.next_store(entry, virtual_line, false)?;
                 let line = self.line(entry.line, virtual_line);
@@ -360,10 +375,16 @@ impl<'a> Matching<'a> {
         let rank = |change: &Change| match change {
             Change::Visible(_) => 0,
             Change::Foreign(_) => 1,
-            Change::Durable(..) => 2,
+            Change::Durable(..) | Change::Mark(_) => 2,
         };
         changes.sort_by_key(|(time, change)| (*time, rank(change)));
         let changes = if self.persistence == Some(Persistence::None) { changes } else { self.with_syncs(changes) };
+        let (changes, marks) = if recorded.marks_are_calls {
+            with_calls(changes, recorded, &self.lines)
+        } else {
+            let marks = in_order(recorded, &self.marks);
+            (with_marks(changes, &marks), marks)
+        };
         let mut made = vec![0; self.lines.len()];
         for (place, (_, change)) in changes.iter().enumerate() {
             if let Change::Visible(line) = change {
@@ -372,7 +393,7 @@ impl<'a> Matching<'a> {
             }
         }
         let flushes = self.flushes.into_iter().map(|(_, flush)| flush).collect();
-        Replayed { file: self.file.clone(), lines: self.lines, changes, flushes, ..Replayed::default() }
+        Replayed { file: self.file.clone(), lines: self.lines, changes, marks, flushes, ..Replayed::default() }
     }
 
     /// What is durable, and from when on.

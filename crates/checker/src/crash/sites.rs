@@ -130,6 +130,11 @@ impl CallStack {
         self.push(Call { instruction: 0, returns_to: 0 });
     }
 
+    /// How many calls these are.
+    pub fn depth(&self) -> usize {
+        self.calls.len()
+    }
+
     fn push(&mut self, call: Call) {
         if self.calls.len() == DEPTH_MAX {
             self.calls.drain(..DEPTH_MAX / 2);

@@ -98,7 +98,7 @@ fn is_as_recorded(module: &LoadedModule) -> bool {
 
 /// The address that the file gives to its first byte, in whole pages: 0 where it can be loaded anywhere, and that of
 /// its first segment where it is a program that cannot.
-fn first_address(path: &OsStr) -> u64 {
+pub(super) fn first_address(path: &OsStr) -> u64 {
     const PAGE: u64 = 4096;
     let Ok(file) = std::fs::File::open(path) else { return 0 };
     let content = ReadCache::new(file);

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use fencepost_isa::micro_op::{Fence, Flush, Operation};
 use fencepost_kernel::line::LineAddress;
 use fencepost_kernel::time::{Duration, Time};
+use fencepost_record::{Clock, MarkKind};
 
 use super::Exploration;
 use super::content_hash::LINE;
 use super::diagnosis::Fault;
 use super::explanation::ExplainedStore;
 use super::image_stores::StoreRun;
+use super::operations::{MarksMatter, PassedMark, RecordedMark};
 use super::pool_file::PoolFile;
 use super::recorded_stores::{Act, ForeignBytes, RecordedStores};
 use super::replay::{Change, LineHistory, MadeVersion, Replayed};
@@ -73,6 +75,15 @@ impl Script {
         self.happens(Change::Foreign(number))
     }
 
+    /// The first thread says something of its operations.
+    fn mark(mut self, kind: MarkKind) -> Script {
+        let acts_before = self.recorded.threads.first().map_or(0, |acts| acts.len() as u32);
+        let mark = RecordedMark { kind, text: String::new(), clock: Clock(0), acts_before };
+        let number = self.replayed.marks.len() as u32;
+        self.replayed.marks.push(PassedMark { thread: 0, mark, time: Time::ZERO });
+        self.happens(Change::Mark(number))
+    }
+
     fn happens(mut self, change: Change) -> Script {
         let now = Time::ZERO + Duration::from_ps(self.replayed.changes.len() as u64);
         self.replayed.changes.push((now, change));
@@ -81,6 +92,11 @@ impl Script {
 
     fn explore(self) -> Exploration {
         Exploration::new(Arc::new(self.recorded), Arc::new(self.replayed), 8)
+    }
+
+    fn instants(self) -> usize {
+        let mut exploration = self.explore();
+        std::iter::repeat_with(|| exploration.advance()).take_while(|is_one| *is_one).count()
     }
 
     /// The first bytes of all lines in each image, by instant.
@@ -128,8 +144,8 @@ fn what_was_promised_is_in_every_image_from_then_on() {
 #[test]
 fn an_instant_is_right_before_a_promise_if_something_became_visible() {
     let script = Script::new(2).store(0, 1).store(1, 2).promise(0, 1).promise(1, 1).promise(1, 1);
-    assert_eq!(script.explore().instants(), 1, "what is possible between the promises was so before the first");
-    assert_eq!(Script::new(1).explore().instants(), 1, "a program that stores nothing leaves one state");
+    assert_eq!(script.instants(), 1, "what is possible between the promises was so before the first");
+    assert_eq!(Script::new(1).instants(), 1, "a program that stores nothing leaves one state");
 }
 
 #[test]
@@ -259,4 +275,69 @@ fn a_line_may_have_any_number_of_contents() {
         assert_eq!(images.images.len() as u64 + images.duplicates, u64::from(stores) + 1);
         assert_eq!(images.images.len(), 201, "200 bytes, and what there was before");
     }
+}
+
+/// Creates line 0, then changes lines 1 and 2 in an operation each.
+fn two_operations() -> Script {
+    let created = Script::new(3).store(0, 1).promise(0, 1);
+    let first = created.mark(MarkKind::Begin).store(1, 2).promise(1, 1).mark(MarkKind::End);
+    first.mark(MarkKind::Begin).store(2, 3).promise(2, 1).mark(MarkKind::End)
+}
+
+/// How many marks were passed at each instant, and how many images are new there.
+fn instants_by_marks(script: Script, matter: MarksMatter) -> (Vec<(u32, usize)>, usize) {
+    let mut exploration = script.explore();
+    exploration.set_marks_matter(matter);
+    let mut found = Vec::new();
+    while exploration.advance() {
+        found.push((exploration.marks_passed(), exploration.images(100, 0, None).images.len()));
+    }
+    (found, exploration.skipped())
+}
+
+#[test]
+fn marks_alone_change_nothing_that_is_explored() {
+    let (instants, skipped) = instants_by_marks(two_operations(), MarksMatter::default());
+    assert_eq!((instants, skipped), (vec![(0, 2), (1, 1), (3, 1)], 0));
+}
+
+#[test]
+fn what_comes_before_the_first_operation_is_skipped() {
+    let skips = MarksMatter { skips_creation: true, ..MarksMatter::default() };
+    assert_eq!(instants_by_marks(two_operations(), skips), (vec![(1, 2), (3, 1)], 1));
+    let (instants, skipped) = instants_by_marks(Script::new(1).store(0, 1).promise(0, 1), skips);
+    assert_eq!((instants, skipped), (vec![(0, 2)], 0), "without operations there is nothing to skip");
+}
+
+#[test]
+fn a_check_that_is_told_of_operations_sees_each_image_before_the_next_begins() {
+    let told = MarksMatter { check_is_told: true, skips_creation: true };
+    let (instants, skipped) = instants_by_marks(two_operations(), told);
+    assert_eq!((instants, skipped), (vec![(1, 2), (2, 1), (3, 2), (4, 1)], 1));
+}
+
+#[test]
+fn the_pool_at_a_mark_has_all_that_was_stored_before_it() {
+    let exploration = two_operations().explore();
+    let at = |mark| exploration.at_mark(mark).into_iter().map(|(line, bytes)| (line, bytes[0])).collect::<Vec<_>>();
+    assert_eq!(at(0), [(0, 1)]);
+    assert_eq!(at(1), [(0, 1), (1, 2)]);
+    assert_eq!(at(3), [(0, 1), (1, 2), (2, 3)]);
+    let unflushed = Script::new(1).store(0, 1).mark(MarkKind::End).store(0, 2).explore();
+    assert_eq!(unflushed.at_mark(0)[0].1[0], 1, "durable or not");
+}
+
+#[test]
+fn a_second_way_through_gives_no_image_again() {
+    let mut exploration = Script::new(2).store(0, 1).promise(0, 1).store(1, 2).explore();
+    let new_images = |exploration: &mut Exploration| {
+        let mut found = Vec::new();
+        while exploration.advance() {
+            found.push(exploration.images(100, 0, None).images.len());
+        }
+        found
+    };
+    assert_eq!(new_images(&mut exploration), [2, 1]);
+    exploration.rewind();
+    assert_eq!(new_images(&mut exploration), [0, 0]);
 }

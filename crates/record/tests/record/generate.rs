@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fencepost_record::{
-    BlockBuilder, Bytes, Clock, Codec, CutPolicy, Event, Frame, FutexOutcome, Info, MappingKind, PersistCall, Program,
-    Protection, Record, RecordError, SlotKind, ThreadId, Writer, WriterOptions,
+    BlockBuilder, Bytes, Clock, Codec, CutPolicy, Event, Frame, FutexOutcome, Info, MappingKind, MarkKind, PersistCall,
+    Program, Protection, Record, RecordError, SlotKind, ThreadId, Writer, WriterOptions,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -223,6 +223,11 @@ pub fn event(code: u8, [a, b, c, d]: [u64; 4], text: &str) -> Event {
         }
         33 => Event::InitialBytes { address: a, bytes },
         34 => Event::Order { thread, writes: b },
+        35 => Event::Mark {
+            clock,
+            kind: [MarkKind::Begin, MarkKind::End, MarkKind::Acknowledged][a as usize % 3],
+            text: name,
+        },
         36 => Event::CallBegin,
         37 => Event::CallEnd,
         _ => panic!("{code} is no event that stands for itself"),
@@ -252,7 +257,7 @@ fn action() -> impl Strategy<Value = Action> {
         with_values,
         interrupted_after,
     });
-    let codes = (1..35u8).prop_filter("interruptions belong to their blocks", |&code| code != 27);
+    let codes = (1..36u8).prop_filter("interruptions belong to their blocks", |&code| code != 27);
     let happen = (codes, [number(), number(), number(), number()], "[a-zé]{0,6}");
     let happen = happen.prop_map(|(code, numbers, text)| Action::Happen(event(code, numbers, &text)));
     prop_oneof![3 => execute, 1 => happen]

@@ -97,10 +97,10 @@ impl Environment<'_> {
         }
     }
 
-    /// Logs that the thread came to a call that concerns persistent memory, if the log is kept.
-    pub(super) fn log_call(&mut self, time: Time) {
+    /// Logs that the thread came to a call that concerns persistent memory, or passed a mark, if the log is kept.
+    pub(super) fn log_event(&mut self, time: Time, performed: Performed) {
         if let Some(log) = &mut self.stores {
-            let (core, thread, performed) = (self.core, self.thread.id, Performed::CameToCall);
+            let (core, thread) = (self.core, self.thread.id);
             log.push(LoggedStore { core, thread, time, line: LineAddress(0), performed, address: 0, size: 0 });
         }
     }

@@ -3,6 +3,7 @@
 use super::dispatch::Progress;
 use super::environment::Environment;
 use super::pipeline::{Core, Pause};
+use super::store_log::Performed;
 use super::thread::{EventPhase, Extra, PendingRelease, Thread};
 use super::write_order::Writes;
 use crate::address_space::page_table::PageTable;
@@ -107,6 +108,7 @@ pub fn meaning(event: &Event) -> Meaning {
         | Event::Fork { .. }
         | Event::KernelWrite { .. }
         | Event::PersistCall { .. }
+        | Event::Mark { .. }
         | Event::InitialBytes { .. }
         | Event::Order { .. }
         | Event::CallEnd => Meaning::Nothing,
@@ -124,7 +126,10 @@ impl Core {
         match meaning(env.thread.event()) {
             Meaning::Nothing => {
                 if matches!(env.thread.event(), Event::KernelWrite { .. } | Event::PersistCall { .. }) {
-                    env.log_call(self.time(self.next_dispatch.cycle));
+                    env.log_event(self.time(self.next_dispatch.cycle), Performed::CameToCall);
+                }
+                if matches!(env.thread.event(), Event::Mark { .. }) && env.stores.is_some() {
+                    self.effects.marks.push_back((self.stores.entered(), self.next_dispatch.cycle));
                 }
                 env.thread.note_load(self.next_dispatch.cycle);
                 env.thread.pass_event();
@@ -158,6 +163,17 @@ impl Core {
                 env.thread.phase = EventPhase::Accessed;
                 Ok(self.when_drained(Pause::Event))
             }
+        }
+    }
+
+    /// Marks count from when a store in their place would take effect: behind all stores and fences before them.
+    #[inline]
+    pub(super) fn pass_marks(&mut self, env: &mut Environment<'_>) {
+        while let Some(&(entries, cycle)) = self.effects.marks.front()
+            && entries <= self.stores.known()
+        {
+            env.log_event(self.time(cycle.max(self.effects.cycle)), Performed::PassedMark);
+            self.effects.marks.pop_front();
         }
     }
 

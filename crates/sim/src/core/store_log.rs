@@ -22,6 +22,8 @@ pub enum Performed {
     /// The thread came to where the record has a write of the kernel into selected memory, or a call that asks for
     /// durability.
     CameToCall,
+    /// The thread passed a mark of its operations: a store there would have taken effect then.
+    PassedMark,
 }
 
 /// One entry of the log.

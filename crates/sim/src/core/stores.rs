@@ -40,6 +40,9 @@ pub(super) struct Effects {
     pub unowned: VecDeque<UnownedStore>,
     /// The cycle behind the horizon in which the oldest store could take effect.
     pub held: Option<u64>,
+    /// Marks that the thread has come to, while stores are logged: how many entries of the store queue come before
+    /// each, and the cycle.
+    pub marks: VecDeque<(u64, u64)>,
 }
 
 /// A store that found no MSHR to fetch its line for ownership.
@@ -194,6 +197,7 @@ impl Core {
 
     fn perform_stores(&mut self, env: &mut Environment<'_>) {
         self.effects.held = None;
+        self.pass_marks(env);
         if !self.combining.open.is_empty() {
             self.send_full(self.effects.cycle, env);
         }
@@ -216,6 +220,7 @@ impl Core {
             let Some(cycle) = done else { return };
             self.effects.cycle = cycle;
             self.stores.release_head(cycle);
+            self.pass_marks(env);
         }
     }
 

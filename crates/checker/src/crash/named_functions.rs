@@ -1,0 +1,229 @@
+//! Functions whose calls are operations, though the program says nothing of them: found by name among the symbols of
+//! the modules that were loaded.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+
+use addr2line::demangle_auto;
+use fencepost_record::{LoadedModule, MarkKind, Record};
+use object::{Object, ObjectSymbol, ReadCache, SymbolKind};
+
+use super::CrashError;
+use super::origins::is_of_system;
+use super::sites::CallStack;
+use super::source_lines::first_address;
+
+/// A function that a user named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Function {
+    name: String,
+    /// The address behind its last instruction.
+    end: u64,
+}
+
+/// By the address of its first instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedFunctions(HashMap<u64, Function>);
+
+impl NamedFunctions {
+    /// Those of `record` that have these names, without arguments and namespaces: the program's own, or where it has
+    /// none of a name, those of libraries of the system.
+    ///
+    /// # Errors
+    /// If the record cannot be read, or there is none of a name.
+    pub fn of_record(record: &Record, names: &[String]) -> Result<NamedFunctions, CrashError> {
+        let mut found = NamedFunctions::default();
+        if names.is_empty() {
+            return Ok(found);
+        }
+        let map = record.memory_map()?;
+        let (system, own): (Vec<_>, Vec<_>) =
+            map.modules().iter().partition(|module| is_of_system(&module.path.to_string()));
+        let mut left: BTreeSet<&String> = names.iter().collect();
+        for modules in [own, system] {
+            let wanted = std::mem::take(&mut left);
+            let symbols: Vec<_> = modules.into_iter().flat_map(functions).collect();
+            for name in wanted {
+                let named = symbols.iter().filter(|(_, function)| is_named(&function.name, name));
+                let named: Vec<_> =
+                    named.map(|(at, of)| (*at, Function { name: name.clone(), ..of.clone() })).collect();
+                if named.is_empty() {
+                    left.insert(name);
+                }
+                found.0.extend(named);
+            }
+        }
+        match left.first() {
+            Some(name) => Err(CrashError::Unsuitable(format!(
+                "--operation {name}: no module of the record has a function of that name among its symbols; was it \
+                 inlined, or the program stripped?"
+            ))),
+            None => Ok(found),
+        }
+    }
+
+    /// Whether calls of any function are operations.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// All functions of a module, whose names are demangled, by the address that they had.
+fn functions(module: &LoadedModule) -> Vec<(u64, Function)> {
+    let path = module.path.as_os_str();
+    if !std::path::Path::new(path).is_file() {
+        return Vec::new();
+    }
+    let Ok(file) = std::fs::File::open(path) else { return Vec::new() };
+    let content = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&content) else { return Vec::new() };
+    let first = first_address(path);
+    let of_symbol = |symbol: object::Symbol<'_, '_, _>| {
+        let is_function = symbol.kind() == SymbolKind::Text && symbol.is_definition();
+        let name = symbol.name().ok().filter(|_| is_function)?;
+        let start = symbol.address().checked_sub(first)?.checked_add(module.range.start)?;
+        let name = demangle_auto(Cow::Borrowed(name), None).into_owned();
+        Some((start, Function { name, end: start + symbol.size().max(1) }))
+    };
+    object.symbols().chain(object.dynamic_symbols()).filter_map(of_symbol).collect()
+}
+
+/// Whether a function is meant by a name that has neither arguments nor the namespaces around it.
+fn is_named(demangled: &str, name: &str) -> bool {
+    let without_arguments = demangled.split('(').next().unwrap_or_default();
+    // A copy of it that the compiler made for some of its callers; `.cold` and `.part` are pieces of it.
+    let (whole, copy) = without_arguments.split_once('.').unwrap_or((without_arguments, ""));
+    let is_whole = !copy.contains("cold") && !copy.contains("part");
+    let is_it = |whole: &str| whole == name || whole.strip_suffix(name).is_some_and(|before| before.ends_with("::"));
+    is_whole && (is_it(whole) || whole.rsplit_once("::h").is_some_and(|(before, _)| is_it(before)))
+}
+
+/// The call of a named function that a thread is in; of one in another only the outer one counts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OperationCalls {
+    /// The function, and how many calls the thread was in when it began.
+    open: Option<(String, usize)>,
+    /// The last block that the thread executed, and whether it ended with a call.
+    previous: (u64, bool),
+}
+
+impl OperationCalls {
+    /// A block begins, with this stack; `block` is its address. What ends there, and what begins.
+    pub fn begin(&mut self, functions: &NamedFunctions, block: u64, stack: &CallStack) -> Vec<(MarkKind, String)> {
+        let mut marks = Vec::new();
+        if self.open.as_ref().is_some_and(|(_, depth)| stack.depth() < *depth) {
+            marks.extend(self.end());
+        }
+        let (before, is_called) = std::mem::take(&mut self.previous);
+        if self.open.is_none()
+            && let Some(function) = functions.0.get(&block)
+            && (is_called || !(block..function.end).contains(&before))
+        {
+            self.open = Some((function.name.clone(), stack.depth()));
+            marks.push((MarkKind::Begin, function.name.clone()));
+        }
+        self.previous = (block, false);
+        marks
+    }
+
+    /// The block has ended with a call.
+    pub fn call(&mut self) {
+        self.previous.1 = true;
+    }
+
+    /// What is open has ended, if anything is.
+    pub fn end(&mut self) -> Option<(MarkKind, String)> {
+        self.open.take().map(|(name, _)| (MarkKind::End, name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sites::BlockEnd;
+    use super::*;
+
+    #[test]
+    fn names_are_without_arguments_and_namespaces() {
+        for whole in
+            ["insert", "insert(int)", "art::tree::insert(int, char)", "insert.isra.0", "map::insert::h0123456789"]
+        {
+            assert!(is_named(whole, "insert"), "{whole}");
+        }
+        for other in
+            ["reinsert", "insert_all", "insert.cold", "insert.part.0", "tree::insert::find(int)", "inserts(int)"]
+        {
+            assert!(!is_named(other, "insert"), "{other}");
+        }
+        assert!(is_named("art::tree::insert(int)", "tree::insert"));
+        assert!(!is_named("subtree::insert(int)", "tree::insert"));
+    }
+
+    /// A thread that executes blocks one after the other.
+    struct Thread {
+        functions: NamedFunctions,
+        stack: CallStack,
+        calls: OperationCalls,
+    }
+
+    impl Thread {
+        fn new(functions: &[(&str, u64)]) -> Thread {
+            let named = |&(name, start): &(&str, u64)| (start, Function { name: name.into(), end: start + 100 });
+            let functions = NamedFunctions(functions.iter().map(named).collect());
+            Thread { functions, stack: CallStack::default(), calls: OperationCalls::default() }
+        }
+
+        fn block(&mut self, address: u64, end: BlockEnd) -> Vec<(MarkKind, String)> {
+            self.stack.begin(address);
+            let marks = self.calls.begin(&self.functions, address, &self.stack);
+            self.stack.end(end);
+            if matches!(end, BlockEnd::Call { .. }) {
+                self.calls.call();
+            }
+            marks
+        }
+    }
+
+    fn call(instruction: u64) -> BlockEnd {
+        BlockEnd::Call { instruction, returns_to: instruction + 5 }
+    }
+
+    fn begin(name: &str) -> Vec<(MarkKind, String)> {
+        vec![(MarkKind::Begin, name.into())]
+    }
+
+    fn end(name: &str) -> Vec<(MarkKind, String)> {
+        vec![(MarkKind::End, name.into())]
+    }
+
+    #[test]
+    fn an_operation_lasts_from_its_call_to_its_return() {
+        let mut thread = Thread::new(&[("insert", 1000), ("remove", 2000)]);
+        assert_eq!(thread.block(100, call(110)), []);
+        assert_eq!(thread.block(1000, call(1010)), begin("insert"));
+        assert_eq!(thread.block(5000, BlockEnd::Return), [], "what it calls is a part of it");
+        assert_eq!(thread.block(1015, BlockEnd::Return), []);
+        assert_eq!(thread.block(115, call(120)), end("insert"));
+        assert_eq!(thread.block(2000, BlockEnd::Return), begin("remove"));
+        assert_eq!(thread.block(125, BlockEnd::Other), end("remove"));
+    }
+
+    #[test]
+    fn a_loop_back_to_the_first_instruction_is_no_call() {
+        let mut thread = Thread::new(&[("insert", 1000)]);
+        thread.block(100, call(110));
+        assert_eq!(thread.block(1000, BlockEnd::Other), begin("insert"));
+        assert_eq!(thread.block(1000, BlockEnd::Return), []);
+        assert_eq!(thread.block(115, BlockEnd::Other), end("insert"));
+    }
+
+    #[test]
+    fn a_call_through_a_jump_and_one_inside_of_another_are_of_one_operation() {
+        let mut thread = Thread::new(&[("insert", 1000), ("remove", 2000)]);
+        thread.block(100, call(110));
+        assert_eq!(thread.block(500, BlockEnd::Other), [], "the stub that links to it");
+        assert_eq!(thread.block(2000, call(2010)), begin("remove"));
+        assert_eq!(thread.block(1000, BlockEnd::Return), []);
+        assert_eq!(thread.block(2015, BlockEnd::Return), []);
+        assert_eq!(thread.block(115, BlockEnd::Other), end("remove"));
+    }
+}

@@ -1,0 +1,113 @@
+"""A pool of several files: their images are one set, in a folder."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fencepost._core import InputError
+from fencepost.crash.pool_size import pool_of
+from installed import Fencepost
+
+PROGRAM = Path(__file__).parent / "crash_programs" / "two_files.c"
+
+Explore = Callable[..., tuple[subprocess.CompletedProcess[str], dict[str, Any]]]
+
+
+@pytest.fixture
+def explore(fencepost: Fencepost, tmp_path: Path) -> Explore:
+    """Explores a variant of the program."""
+    build = ["gcc", "-O1", "-g", "-w", "-o", "two_files", str(PROGRAM)]
+    subprocess.run(build, cwd=tmp_path, check=True)
+    (tmp_path / "data").mkdir()
+
+    def run(variant: str, *options: str, pm: str = "data/*.pool"):
+        check = f"./two_files {{image}} {variant} check"
+        own = ["--pm", f"file:{pm}", "--check", check, "--out", "found", *options]
+        done = fencepost("crash", "pcs-table1", *own, "--", "./two_files", "data", variant)
+        result = tmp_path / "found" / "crash.json"
+        return done, json.loads(result.read_text()) if result.exists() else {}
+
+    return run
+
+
+def line_of(remark: str) -> int:
+    text = PROGRAM.read_text().splitlines()
+    return 1 + next(number for number, line in enumerate(text) if line.endswith(f"/* {remark} */"))
+
+
+def test_a_program_that_orders_its_files_survives(explore, tmp_path):
+    done, result = explore("good")
+    assert done.returncode == 0, done.stdout + done.stderr
+    files = [tmp_path / "data" / name for name in ("count.pool", "values.pool")]
+    assert result["pools"] == [{"path": str(file), "bytes": 8192} for file in files]
+    assert result["counts"]["images"] > 6
+    assert "what the check repairs was not cut: the pool has several files" in done.stdout
+    assert not any(path.is_dir() for path in (tmp_path / "found").iterdir())
+
+
+@pytest.mark.parametrize("options", [(), ("--time", "1h")])
+def test_what_is_lost_in_one_file_and_durable_in_another_is_found(options, explore, tmp_path):
+    done, result = explore("unflushed", *options)
+    assert done.returncode == 1, done.stdout + done.stderr
+    [violation] = result["violations"]
+    assert violation["fault"] == "missing_flush"
+    stores = [violation["lost"], violation["durable"]]
+    assert [store["file"] for store in stores] == ["values.pool", "count.pool"]
+    lines = [store["source"]["frames"][0]["line"] for store in stores]
+    assert lines == [line_of("value"), line_of("count")]
+    assert "8 bytes at 0x0 of count.pool, thread 0" in done.stdout
+    assert "the line at 0x0 of values.pool" in done.stdout
+    image = tmp_path / "found" / violation["image"]
+    assert sorted(file.name for file in image.iterdir()) == ["count.pool", "values.pool"]
+    assert {file.stat().st_size for file in image.iterdir()} == {8192}
+    for _ in range(2):
+        shown = subprocess.run(
+            violation["show"], shell=True, cwd=tmp_path, check=False, capture_output=True, text=True
+        )
+        assert (shown.returncode, shown.stdout) == (1, "value 0 is missing\n")
+
+
+def test_what_was_never_mapped_is_taken_from_each_file(explore, tmp_path):
+    for name in ("count.pool", "values.pool"):
+        (tmp_path / "data" / name).write_bytes(bytes(8192) + name.encode())
+    source = PROGRAM.read_text().replace(
+        "  if (ftruncate(file, BYTES) != 0)\n    return NULL;\n", ""
+    )
+    (tmp_path / "kept.c").write_text(source)
+    subprocess.run(["gcc", "-w", "-o", "two_files", "kept.c"], cwd=tmp_path, check=True)
+    (tmp_path / "check").write_text(
+        "#!/bin/sh\nfor name in count values; do\n"
+        '[ "$(tail -c +8193 $1/$name.pool)" = $name.pool ] || exit 1\ndone\n'
+    )
+    (tmp_path / "check").chmod(0o755)
+    done, _ = explore("good", "--check", "./check {image}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_finished_exploration_of_several_files_begins_anew(explore, tmp_path):
+    explore("unflushed")
+    for file in (tmp_path / "data").iterdir():
+        file.unlink()
+    done, result = explore("unflushed")
+    assert done.returncode == 1, done.stderr
+    images = [path.name for path in (tmp_path / "found").glob("*.image")]
+    assert images == [one["image"] for one in result["violations"]]
+
+
+def test_sizes_and_selectors_of_several_files_are_refused(explore, tmp_path):
+    done, _ = explore("good", "--pool-size", "8192")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--pool-size 8192: the pool has 2 files" in done.stderr
+    done, _ = explore("good", "--pm", "file:data/other")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "one of several files has a pattern, such as --pm 'file:data/*.pool'" in done.stderr
+
+
+def test_two_files_of_one_name_fit_into_no_folder():
+    files = [{"path": f"/{folder}/x.pool", "mapped_pages": []} for folder in "ab"]
+    with pytest.raises(InputError, match=r"several files with the name x\.pool"):
+        pool_of({"files": files}, None)
