@@ -12,6 +12,7 @@ use fencepost_checker::crash::Exploration;
 use fencepost_checker::crash::content_hash::LINE;
 use fencepost_checker::crash::diagnosis::diagnose;
 use fencepost_checker::crash::mapped_reads::MappedReads;
+use fencepost_checker::crash::named_functions::NamedFunctions;
 use fencepost_checker::crash::pool_file::PoolFile;
 use fencepost_checker::crash::recorded_stores::{RecordedStores, StoreId, lines_of};
 use fencepost_checker::crash::replay::{Change, LineHistory, LineId, MadeVersion, Replayed};
@@ -37,7 +38,8 @@ fuzz_target!(|input: &[u8]| {
     let Ok(program) = Program::new(record) else { return };
     let coherence =
         if input.len().is_multiple_of(2) { PointOfCoherence::Volatile } else { PointOfCoherence::Persistent };
-    let Ok(recorded) = RecordedStores::read(&program, &persistent, &file, coherence) else { return };
+    let functions = NamedFunctions::default();
+    let Ok(recorded) = RecordedStores::read(&program, &persistent, &file, coherence, &functions) else { return };
     for lost in 0..recorded.stores.len().min(STORES_MAX) as StoreId {
         diagnose(&recorded, lost, lost.checked_sub(1));
     }

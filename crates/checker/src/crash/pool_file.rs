@@ -13,6 +13,8 @@ const LINES_PER_PAGE: u64 = PAGE / LINE as u64;
 /// How far apart the files of a pool lie among its lines. Larger ones are refused.
 pub const FILE_BYTES: u64 = 1 << 40;
 
+const PAGES_OF_FILE: u64 = FILE_BYTES / PAGE;
+
 /// A file of the pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MappedFile {
@@ -64,12 +66,12 @@ impl PoolFile {
         let file = &mut self.files[number];
         let first = mapping.range.start / PAGE;
         for page in first..mapping.range.end.div_ceil(PAGE) {
-            let end = (mapping.offset / PAGE + (page - first) + 1) * PAGE;
-            if end > FILE_BYTES {
+            let of_file = mapping.offset / PAGE + (page - first);
+            if of_file >= PAGES_OF_FILE {
                 return refuse(format!("{}: it is mapped behind {FILE_BYTES} bytes, which is too long", file.path));
             }
-            file.mapped_bytes = file.mapped_bytes.max(end);
-            let of_pool = (number as u64 * FILE_BYTES + end) / PAGE - 1;
+            file.mapped_bytes = file.mapped_bytes.max((of_file + 1) * PAGE);
+            let of_pool = number as u64 * PAGES_OF_FILE + of_file;
             if self.pages.insert(page, of_pool).is_some_and(|before| before != of_pool) {
                 let (path, address) = (&file.path, page * PAGE);
                 return refuse(format!(
