@@ -46,7 +46,14 @@ MENU = {
         "deadlocks",
     ),
     "Machines": ("machines", "fabrics", "machine-models", "machine-keys", "calibration"),
-    "Power cuts": ("crash-consistency", "crash-operations", "crash-examples", "litmus", "prove", "power"),
+    "Power cuts": (
+        "crash-consistency",
+        "crash-operations",
+        "crash-examples",
+        "litmus",
+        "prove",
+        "power",
+    ),
     "Systems": (
         "persist-buffer",
         "primitives",
