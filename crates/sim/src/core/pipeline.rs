@@ -226,7 +226,7 @@ impl Core {
 
     /// How many places the entries of its store queue take turns in.
     pub fn store_queue_places(&self) -> usize {
-        self.store_queue_entries().next_power_of_two()
+        self.stores.places()
     }
 
     /// How many entries its store queue has.

@@ -203,6 +203,11 @@ impl StoreQueue {
         self.tail
     }
 
+    /// How many indices there are.
+    pub fn places(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.head == self.tail

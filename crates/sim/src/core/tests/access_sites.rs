@@ -107,3 +107,9 @@ fn s1307_sites_count_what_their_core_counts_whether_it_waits_or_not() {
     assert_eq!((core.forwarded_loads, core.loads, core.stores), (1, 3, 3));
     assert_eq!((counted(false), counted(true)), (core.loads + core.forwarded_loads, core.stores));
 }
+
+#[test]
+fn s1308_more_stores_than_there_are_places_are_counted() {
+    let (found, _) = sites(core_with(&["core.store_queue_entries=4"], &repeated(40, &store(RBX, RCX, PM))));
+    assert_eq!(found.iter().map(|site| site.count).sum::<u64>(), 40);
+}
