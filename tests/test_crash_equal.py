@@ -70,6 +70,25 @@ def test_instants_at_which_operations_of_two_threads_may_be_lost_are_not_judged(
     counts = result["counts"]
     assert 0 < counts["unjudged_instants"] < counts["instants"]
     assert f"not judged: {counts['unjudged_instants']} instants, where operations" in done.stdout
+    assert (
+        f"; {counts['unjudged_instants']} of {result['instants']} instants not judged"
+        in (done.stdout.splitlines()[-1])
+    )
+
+
+def test_operations_of_threads_that_always_overlap_are_refused(explore):
+    done, _ = explore("always_overlap")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "are always in flight at once" in done.stderr
+
+
+def test_what_a_command_says_of_its_work_is_not_compared(explore):
+    noisy = "sh -c './operations $1 any dump; date +%N >&2' sh {image}"
+    done, _ = explore("good", dump=noisy)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done, _ = explore("good", dump="sh -c 'echo why >&2; exit 3' sh {image}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "(exit 3: why" in done.stderr
 
 
 @pytest.mark.parametrize("more", ["date +%N", "echo $1"])
@@ -136,6 +155,15 @@ def allowed(of: Course) -> list[list[int] | None]:
         # Of two in flight, the one without the other is never seen.
         ("b0 b1 e0 e1 b0 e0", 0, [[0], None, None, None, [2], [2, 3], [3]]),
         ("b0 e0 b0", 0, [[0], [0, 1], [1], None]),
+        # Of a thread that begins no operation, FP_ACK says nothing.
+        ("b0 e0 a1 b0 e0 a1", 0, [[0], [0, 1], [1], [1], [1, 2], [2], [2]]),
+        # Of threads that never pass it, what ended has to be there.
+        ("b1 e1 b0 e0 a0", 0, [[0], [0, 1], [1], [1, 2], [1, 2], [2]]),
+        ("b0 e0 b1 e1 a0", 0, [[0], [0, 1], [0, 1], [0, 1, 2], None, [2]]),
+        # Someone is told of the one before, when the next is in flight already.
+        ("b0 e0 b0 a0 e0", 0, [[0], [0, 1], [0, 1], [0, 1, 2], [1, 2], [1, 2]]),
+        # Of a part of one.
+        ("b0 b0 e0 a0 e0 a0", 0, [[0], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1], [1]]),
     ],
 )
 def test_allowed_is_what_must_be_there_and_each_operation_that_may_be_in_turn(

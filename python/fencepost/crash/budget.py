@@ -45,6 +45,8 @@ class Budget:
     first_cuts: list[tuple[int, list[int]]]
     instants: int
     explored: set[int] = field(default_factory=set)
+    # Those of them of which the check could say nothing.
+    unjudged: set[int] = field(default_factory=set)
     _end: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,7 +72,8 @@ class Budget:
         """What was explored; `sources` are the lines of the program, as the core lists them."""
         by_origin = {one["origin"]: one["source"] for one in json.loads(sources)}
         lines = [line for _, cut in self.first_cuts for line in cut]
-        left = [line for at, cut in self.first_cuts if at not in self.explored for line in cut]
+        cut_at = self.explored - self.unjudged
+        left = [line for at, cut in self.first_cuts if at not in cut_at for line in cut]
         return {
             "asked": self.text,
             "is_up": self.is_spent() and len(self.explored) < self.instants,

@@ -1,5 +1,6 @@
 """The user's check: a command that says of an image whether the program could go on from it."""
 
+import errno
 import os
 import re
 import shutil
@@ -9,9 +10,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 from fencepost._core import InputError
 from fencepost.crash import words
@@ -21,6 +24,12 @@ from fencepost.interruptions import held
 
 # How long the output of a check that was ended is waited for.
 GRACE_SECONDS = 1
+
+# The outcome of `--check-equal` where what is printed is not right.
+ANOTHER_OUTPUT = "another output"
+
+# Of what a check that failed has printed as errors, so many bytes.
+ERRORS_SHOWN = 2000
 
 # What a shell does not take for part of a word, or puts something else in the place of.
 SPECIAL = re.compile(r"""[\s'"\\$`&|;<>()*?\[\]{}!]""")
@@ -106,6 +115,8 @@ class Check:
     told: Told = field(default_factory=Told)
 
     OPTION = "--check"
+    # Whether what it prints as errors is part of what it says.
+    JUDGES_ERRORS = True
 
     def arguments(self, image: Path, operations: Operations | None = None) -> list[str]:
         """Those for an image: as of now, or when that was so of the program's operations."""
@@ -152,15 +163,22 @@ class Check:
         if shutil.which(parts[0]) is None:
             raise InputError(f"{self.OPTION} '{self.command}': there is no program {parts[0]}")
 
-    def validate_for_marks(self, marks: Marks) -> None:
-        """Refuses to tell it of operations that the program says nothing of."""
+    def validate_for_marks(self, marks: Marks, *, are_calls: bool) -> None:
+        """Refuses to tell it of operations that the program says nothing of; `are_calls` where
+        calls of functions are operations, and not what the program marks."""
         for name in sorted(self.asks_for()):
             kind, macro = MARK_OF[name]
             if kind not in marks.kinds():
+                why = f"the program never passes {macro} of fencepost.h"
+                if are_calls:
+                    why = "with --operation it is calls that count, and no marks of the program"
                 raise InputError(
-                    f"{self.OPTION} '{self.command}': {{{name}}} stands for nothing, since "
-                    f"the program never passes {macro} of fencepost.h"
+                    f"{self.OPTION} '{self.command}': {{{name}}} stands for nothing, since {why}"
                 )
+
+    def warnings(self, _marks: Marks) -> Iterator[str]:
+        """What it makes of operations otherwise than one would think."""
+        yield from ()
 
     def validate_for(self, folder: Path) -> None:
         """Refuses a folder whose images a shell that the command starts would take apart: the check
@@ -184,30 +202,45 @@ class Check:
                 "sh -c 'CMD \"$1\"' sh {image}"
             )
 
-    def _start(self, image: Path) -> subprocess.Popen[bytes]:
+    def _start(self, image: Path, errors: IO[bytes]) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 self.arguments(image),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
+                stderr=subprocess.STDOUT if self.JUDGES_ERRORS else errors,
                 start_new_session=True,
             )
         except OSError as error:
-            raise InputError(
-                f"{self.OPTION} '{self.command}': it cannot be run: {error.strerror}"
-            ) from error
+            said = str(error.strerror)
+            if error.errno == errno.E2BIG:
+                longest = max(sorted(self.asks_for()), key=lambda name: len(self.told[name]))
+                said = (
+                    f"{{{longest}}} has {len(self.told[longest].encode()):,} bytes, more than the "
+                    "kernel takes as one argument (131,072); give operations shorter texts"
+                )
+            raise InputError(f"{self.OPTION} '{self.command}': it cannot be run: {said}") from error
 
     def run(self, image: Path, running: Running | None = None) -> Verdict:
         """Runs it in a session of its own, so that a time-out ends all that it has started.
 
         Raises `CheckEnded` where `running` was ended meanwhile: that is no verdict.
         """
+        with TemporaryFile() as errors:
+            verdict = self._run(image, running, errors)
+            if not verdict.is_ok and errors.tell():
+                errors.seek(-min(errors.tell(), ERRORS_SHOWN), os.SEEK_END)
+                verdict = replace(
+                    verdict, output=verdict.output + errors.read().decode(errors="replace")
+                )
+        return verdict
+
+    def _run(self, image: Path, running: Running | None, errors: IO[bytes]) -> Verdict:
         output = Output()
         process: subprocess.Popen[bytes] | None = None
         try:
             with held():
-                process = self._start(image)
+                process = self._start(image, errors)
             with running.watching(process) if running else nullcontext():
                 begun = time.monotonic()
                 is_over = output.read(process, self.timeout)

@@ -39,24 +39,33 @@ class Course:
 
     def __post_init__(self) -> None:
         depth, begun, ended, told = ByThread(), ByThread(), ByThread(), ByThread()
-        is_acknowledging = "acknowledged" in self.marks.kinds()
+        has_inner = set[int]()
         marks = self.marks.marks
+        acknowledging = self.marks.threads("begin") & self.marks.threads("acknowledged")
         for passed in range(len(marks) + 1):
             if not depth.total() and begun.total() + self._begins_at(passed):
                 self._add_quiet(passed, ended)
-            self.moments.append(Moment(begun.copy(), (told if is_acknowledging else ended).copy()))
+            needed = ByThread(ended)
+            needed.update({thread: told[thread] - ended[thread] for thread in acknowledging})
+            self.moments.append(Moment(begun.copy(), needed))
             if passed == len(marks):
                 return
             thread = marks[passed]["thread"]
             match marks[passed]["kind"]:
                 case "begin":
                     begun[thread] += not depth[thread]
+                    if depth[thread]:
+                        has_inner.add(thread)
                     depth[thread] += 1
                 case "end" if depth[thread]:
                     depth[thread] -= 1
                     ended[thread] += not depth[thread]
+                    if not depth[thread]:
+                        has_inner.discard(thread)
                 case "acknowledged":
-                    told[thread] = begun[thread]
+                    # Of the one in flight only where all before it are told of, and nothing in it.
+                    is_of_it = told[thread] == ended[thread] and thread not in has_inner
+                    told[thread] = begun[thread] if is_of_it else ended[thread]
 
     def _begins_at(self, passed: int) -> bool:
         marks = self.marks.marks

@@ -8,12 +8,13 @@ some of the outputs that are right; such instants are not judged.
 
 import difflib
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from fencepost._core import CrashStates, InputError
-from fencepost.crash.check import Check, Running, Verdict
+from fencepost.crash.check import ANOTHER_OUTPUT, Check, Running, Verdict
 from fencepost.crash.course import Course
 from fencepost.crash.images import ImageFiles, Patch
 from fencepost.crash.operations import Marks
@@ -32,6 +33,8 @@ class EqualCheck(Check):
     _courses: list[Course] = field(default_factory=list)
 
     OPTION = "--check-equal"
+    # What it says of its work, such as that it recovers, is not what the pool holds.
+    JUDGES_ERRORS = False
 
     def is_told(self) -> bool:
         return True
@@ -39,19 +42,27 @@ class EqualCheck(Check):
     def identity(self) -> str:
         return f"{self.OPTION} --may-lose {self.may_lose}: {self.command}"
 
-    def validate_for_marks(self, marks: Marks) -> None:
-        super().validate_for_marks(marks)
+    def validate_for_marks(self, marks: Marks, *, are_calls: bool) -> None:
+        super().validate_for_marks(marks, are_calls=are_calls)
         if "begin" not in marks.kinds():
             raise InputError(
                 f"{self.OPTION} '{self.command}': the program never passes FP_BEGIN of "
                 "fencepost.h, so it is not known which outputs are right; --check takes any program"
             )
 
+    def warnings(self, marks: Marks) -> Iterator[str]:
+        if marks.threads("acknowledged") - marks.threads("begin"):
+            yield (
+                "FP_ACK counts for operations of its own thread: of a thread that begins none it "
+                "says nothing to --check-equal"
+            )
+
     def learn(self, files: ImageFiles, states: CrashStates, marks: Marks, jobs: int) -> None:
         """Runs the command on the pool of each quiet moment, and refuses one that prints two things
         of one pool."""
         course = Course(marks, self.may_lose)
-        if all(course.allowed(passed) is None for passed in range(1, len(course.moments))):
+        # When the program is over, nothing is in flight of it.
+        if all(course.allowed(passed) is None for passed in range(1, len(course.moments) - 1)):
             raise InputError(
                 f"{self.OPTION} '{self.command}': operations of several threads are always in "
                 "flight at once, so the run does not show which outputs are right; use --check"
@@ -105,7 +116,7 @@ class EqualCheck(Check):
             return Verdict("ok")
         nearest = min(outputs, key=lambda output: _distance(output, verdict.output))
         after = self._courses[0].quiet[outputs[nearest]].ended.total()
-        return Verdict("another output", _difference(nearest, verdict.output, after))
+        return Verdict(ANOTHER_OUTPUT, _difference(nearest, verdict.output, after))
 
 
 def _distance(one: str, other: str) -> int:

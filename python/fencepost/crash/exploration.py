@@ -131,6 +131,8 @@ class Explorer:
                     self.budget.left()
                     yield instant
                     self.budget.explored.add(place)
+                    if not self.check.is_judging():
+                        self.budget.unjudged.add(place)
 
     def _way(self) -> Iterator[tuple[int, int]]:
         """From one instant to the next: its number and its time."""

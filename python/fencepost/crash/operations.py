@@ -1,8 +1,13 @@
 """What a program says of its operations (`fencepost.h`), as it is at an instant."""
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from fencepost.plural import many
 
 # What stands for these in a check, one operation a line.
 PLACEHOLDERS = ("done", "during", "acks")
@@ -33,11 +38,16 @@ class Operations:
 NO_OPERATIONS = Operations()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Marks:
     """What all threads say, in the order in which it took effect."""
 
     marks: list[dict[str, Any]]
+    # As it is when so many were passed, each operation in flight with its thread.
+    _passed: int = 0
+    _done: list[str] = field(default_factory=list)
+    _begun: list[tuple[int, str]] = field(default_factory=list)
+    _acks: list[str] = field(default_factory=list)
 
     def tell(self, told: "Told", passed: int) -> None:
         """As it is when so many marks were passed."""
@@ -46,36 +56,58 @@ class Marks:
     def kinds(self) -> set[str]:
         return {mark["kind"] for mark in self.marks}
 
+    def threads(self, kind: str) -> set[int]:
+        """Those that pass such marks."""
+        return {mark["thread"] for mark in self.marks if mark["kind"] == kind}
+
     def at(self, passed: int) -> Operations:
         """As it is when so many marks were passed."""
-        done, acks = [], []
-        begun: list[tuple[int, str]] = []
-        for mark in self.marks[:passed]:
-            thread, text = mark["thread"], " ".join(mark["text"].splitlines())
-            match mark["kind"]:
-                case "begin":
-                    begun.append((thread, text))
-                case "acknowledged":
-                    acks.append(text)
-                case "end":
-                    own = [place for place, one in enumerate(begun) if one[0] == thread]
-                    if own:  # else it is of none
-                        done.append(begun.pop(own[-1])[1])
-        return Operations(tuple(done), tuple(text for _, text in begun), tuple(acks))
+        if passed < self._passed:
+            self._passed, self._done, self._begun, self._acks = 0, [], [], []
+        for mark in self.marks[self._passed : passed]:
+            self._pass(mark)
+        self._passed = passed
+        during = tuple(text for _, text in self._begun)
+        return Operations(tuple(self._done), during, tuple(self._acks))
+
+    def _pass(self, mark: dict[str, Any]) -> None:
+        thread, text = mark["thread"], " ".join(mark["text"].splitlines())
+        match mark["kind"]:
+            case "begin":
+                self._begun.append((thread, text))
+            case "acknowledged":
+                self._acks.append(text)
+            case "end":
+                own = [place for place, one in enumerate(self._begun) if one[0] == thread]
+                if own:  # else it is of none
+                    self._done.append(self._begun.pop(own[-1])[1])
 
     def warnings(self) -> Iterator[str]:
-        """Ends without a beginning: one of the two is missing."""
-        open_by_thread: dict[int, int] = {}
+        """Beginnings and ends without the other, and what nobody can have been told of."""
+        open_by_thread: Counter[int] = Counter()
         odd = 0
         for mark in self.marks:
             thread = mark["thread"]
             if mark["kind"] == "begin":
-                open_by_thread[thread] = open_by_thread.get(thread, 0) + 1
+                open_by_thread[thread] += 1
             elif mark["kind"] == "end":
-                odd += not open_by_thread.get(thread)
-                open_by_thread[thread] = max(0, open_by_thread.get(thread, 0) - 1)
+                odd += not open_by_thread[thread]
+                open_by_thread[thread] -= open_by_thread[thread] > 0
         if odd:
-            yield f"FP_END was passed {odd} times where no operation of its thread was in flight"
+            yield (
+                f"FP_END was passed {many(odd, 'time')} where no operation of its thread was in "
+                "flight"
+            )
+        if left := self.at(len(self.marks)).during:
+            yield (
+                f"{many(len(left), 'operation')} had begun and not ended when the program was "
+                f"over, such as '{left[0]}': where it is left, FP_END may be missing"
+            )
+
+    def fingerprint(self) -> str:
+        """What tells this course of operations from another one."""
+        said = [[mark[key] for key in ("kind", "thread", "text")] for mark in self.marks]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 @dataclass

@@ -81,7 +81,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
     )
     marks = Marks(known["marks"])
     uncalled = _uncalled(request.operations, marks)
-    request.check.validate_for_marks(marks)
+    request.check.validate_for_marks(marks, are_calls=bool(request.operations))
     states.set_marks_matter(request.check.is_told(), not request.is_with_creation)
     instants, skipped, first_cuts = states.survey(request.time is not None)
     marks.tell(request.check.told, len(marks.marks))
@@ -95,7 +95,8 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
         doubts = _check_without_power_cut(request, files, states)
     if request.is_begun_anew:
         folder.forget(request.out)
-    journal = Journal(request.out / folder.JOURNAL, _asked(request, provenance["hash"], pool))
+    asked = _asked(request, provenance["hash"], pool, marks)
+    journal = Journal(request.out / folder.JOURNAL, asked)
     violations = Violations(request.out, request.ignore)
     recorded_reads = RecordedReads(request.check, request.out.resolve())
     if len(pool) > 1:
@@ -161,6 +162,7 @@ def explore(request: Request, watch: Callable[[Counts], None]) -> dict[str, Any]
             *known["warnings"],
             *_warnings(request, known, provenance),
             *marks.warnings(),
+            *request.check.warnings(marks),
             *(
                 f"--operation {name}: the program never calls it, unless inlined"
                 for name in uncalled
@@ -267,15 +269,16 @@ def _check_without_power_cut(
     return doubts
 
 
-def _asked(request: Request, record: str, pool: list[PoolFile]) -> dict[str, Any]:
+def _asked(request: Request, record: str, pool: list[PoolFile], marks: Marks) -> dict[str, Any]:
     """What verdicts depend on: with another of these, an exploration is another one. (An image's
-    verdict depends on neither machine nor bounds.)"""
+    verdict depends on neither machine nor bounds, but for the order of operations of threads.)"""
     return {
         "record": record,
         "check": request.check.identity(),
         "check program": [executable(str(file)) for file in request.check.files()],
         "timeout": request.check.timeout,
         "operation": list(request.operations) or None,
+        "operations": marks.fingerprint() if request.check.is_told() else None,
         "pool_bytes": pool[0].size if len(pool) == 1 else [file.size for file in pool],
     }
 

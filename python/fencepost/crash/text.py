@@ -291,13 +291,14 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
     )
     if result["skipped"]:
         yield (
-            f"skipped: {many(result['skipped'], 'instant')} before the first operation; --creation "
-            "explores them, too"
+            f"skipped: {many(result['skipped'], 'instant')} before the first operation"
+            + ("" if result["is_check_equal"] else "; --creation explores them, too")
         )
     if counts["unjudged_instants"]:
         yield (
             f"not judged: {many(counts['unjudged_instants'], 'instant')}, where operations "
-            "of several threads overlap, or never end: the run does not show all right outputs"
+            "of several threads overlap, never end, or end before any FP_ACK of them: the run does "
+            "not show all right outputs"
         )
     if counts["reduced_instants"]:
         yield (
@@ -343,6 +344,8 @@ def _summary(result: dict[str, Any]) -> Iterator[str]:
         yield "interrupted; the same command continues from here"
     if not result["interrupted"] and counts["instants"] == result["instants"]:
         doubts = "".join(f"; warning: {doubt}" for doubt in result["check_doubts"])
+        if unjudged := counts["unjudged_instants"]:
+            doubts += f"; {unjudged:,} of {many(result['instants'], 'instant')} not judged"
         yield f"crash: {verdict} in {many(counts['images'], 'image')}{doubts}"
         return
     left = result["instants"] - counts["instants"]
