@@ -233,6 +233,22 @@ def test_a_function_that_is_not_there_or_not_called_is_told_of(explore_bare, tmp
     assert "--operation lines_in: the program never calls it" in done.stderr
 
 
+def test_functions_of_a_program_that_was_built_anew_are_not_looked_for(
+    fencepost, explore_bare, tmp_path
+):
+    run = ["--", "./operations", "pool", "good"]
+    fencepost("record", "--values", "--pm", "file:pool", "-o", "r", *run, check=True)
+    build = ["gcc", "-O1", "-fno-inline", "-w", "-pthread", "-Wl,--build-id"]
+    subprocess.run([*build, "-o", "operations", "bare.c"], cwd=tmp_path, check=True)
+    check = ["--check", TOLD.format("good"), "--out", "found"]
+    # Not even those of a library that have the name.
+    for name in ("put", "remove"):
+        done = fencepost("crash", "pcs-table1", "r", *check, "--operation", name)
+        assert (done.returncode, done.stdout) == (2, "")
+        program = tmp_path / "operations"
+        assert f"--operation {name}: {program} has been built anew since" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("how", "options", "is_lost"),
     [

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
 use addr2line::demangle_auto;
 use fencepost_record::{LoadedModule, MarkKind, Record};
@@ -11,7 +12,7 @@ use object::{Object, ObjectSymbol, ReadCache, SymbolKind};
 use super::CrashError;
 use super::origins::is_of_system;
 use super::sites::CallStack;
-use super::source_lines::first_address;
+use super::source_lines::{first_address, is_as_recorded};
 
 /// A function that a user named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,8 @@ impl NamedFunctions {
     /// none of a name, those of libraries of the system.
     ///
     /// # Errors
-    /// If the record cannot be read, or there is none of a name.
+    /// If the record cannot be read, or there is none of a name; if there may be one in a module that has been built
+    /// anew since.
     pub fn of_record(record: &Record, names: &[String]) -> Result<NamedFunctions, CrashError> {
         let mut found = NamedFunctions::default();
         if names.is_empty() {
@@ -42,7 +44,9 @@ impl NamedFunctions {
         let mut left: BTreeSet<&String> = names.iter().collect();
         for modules in [own, system] {
             let wanted = std::mem::take(&mut left);
-            let symbols: Vec<_> = modules.into_iter().flat_map(functions).collect();
+            let files = modules.into_iter().filter(|module| Path::new(module.path.as_os_str()).is_file());
+            let (known, changed): (Vec<_>, Vec<_>) = files.partition(|module| is_as_recorded(module));
+            let symbols: Vec<_> = known.into_iter().flat_map(functions).collect();
             for name in wanted {
                 let named = symbols.iter().filter(|(_, function)| is_named(&function.name, name));
                 let named: Vec<_> =
@@ -51,6 +55,13 @@ impl NamedFunctions {
                     left.insert(name);
                 }
                 found.0.extend(named);
+            }
+            if let (Some(name), Some(module)) = (left.first(), changed.first()) {
+                return Err(CrashError::Unsuitable(format!(
+                    "--operation {name}: {} has been built anew since it was recorded, so where its functions were is \
+                     not known; record the program again",
+                    module.path
+                )));
             }
         }
         match left.first() {
@@ -71,9 +82,6 @@ impl NamedFunctions {
 /// All functions of a module, whose names are demangled, by the address that they had.
 fn functions(module: &LoadedModule) -> Vec<(u64, Function)> {
     let path = module.path.as_os_str();
-    if !std::path::Path::new(path).is_file() {
-        return Vec::new();
-    }
     let Ok(file) = std::fs::File::open(path) else { return Vec::new() };
     let content = ReadCache::new(file);
     let Ok(object) = object::File::parse(&content) else { return Vec::new() };
