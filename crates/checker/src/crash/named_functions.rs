@@ -1,11 +1,11 @@
 //! Functions whose calls are operations, though the program says nothing of them: found by name among the symbols of
 //! the modules that were loaded.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-use addr2line::demangle_auto;
+use addr2line::gimli::DW_LANG_Rust;
+use cpp_demangle::{DemangleOptions, Symbol};
 use fencepost_record::{LoadedModule, MarkKind, Record};
 use object::{Object, ObjectSymbol, ReadCache, SymbolKind};
 
@@ -90,20 +90,45 @@ fn functions(module: &LoadedModule) -> Vec<(u64, Function)> {
         let is_function = symbol.kind() == SymbolKind::Text && symbol.is_definition();
         let name = symbol.name().ok().filter(|_| is_function)?;
         let start = symbol.address().checked_sub(first)?.checked_add(module.range.start)?;
-        let name = demangle_auto(Cow::Borrowed(name), None).into_owned();
-        Some((start, Function { name, end: start + symbol.size().max(1) }))
+        Some((start, Function { name: path_of(name), end: start + symbol.size().max(1) }))
     };
     object.symbols().chain(object.dynamic_symbols()).filter_map(of_symbol).collect()
 }
 
-/// Whether a function is meant by a name that has neither arguments nor the namespaces around it.
-fn is_named(demangled: &str, name: &str) -> bool {
-    let without_arguments = demangled.split('(').next().unwrap_or_default();
+/// The name of a function as its source has it, without arguments and result; behind a dot which copy it is.
+fn path_of(symbol: &str) -> String {
+    if let Some(path) = addr2line::demangle(symbol, DW_LANG_Rust) {
+        return path;
+    }
+    let (name, copy) = symbol.split_at(symbol.find('.').unwrap_or(symbol.len()));
+    let options = DemangleOptions::new().no_params().no_return_type();
+    let path = Symbol::new(name).ok().and_then(|parsed| parsed.demangle_with_options(&options).ok());
+    path.map_or(symbol.to_owned(), |path| path + copy)
+}
+
+/// Template arguments and tags such as `[abi:cxx11]` are no part of it.
+fn without_brackets(path: &str) -> String {
+    let mut depth = 0_u32;
+    let is_outside = |letter: &char| {
+        let before = depth;
+        match letter {
+            '<' | '[' => depth += 1,
+            '>' | ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        before == 0 && depth == 0
+    };
+    path.chars().filter(is_outside).collect()
+}
+
+/// Whether a function is meant by a name that need not have the namespaces around it.
+fn is_named(path: &str, name: &str) -> bool {
+    let path = without_brackets(path);
     // A copy of it that the compiler made for some of its callers; `.cold` and `.part` are pieces of it.
-    let (whole, copy) = without_arguments.split_once('.').unwrap_or((without_arguments, ""));
+    let (whole, copy) = path.split_once('.').unwrap_or((&path, ""));
     let is_whole = !copy.contains("cold") && !copy.contains("part");
-    let is_it = |whole: &str| whole == name || whole.strip_suffix(name).is_some_and(|before| before.ends_with("::"));
-    is_whole && (is_it(whole) || whole.rsplit_once("::h").is_some_and(|(before, _)| is_it(before)))
+    let components: Vec<&str> = whole.split("::").filter(|component| !component.is_empty()).collect();
+    is_whole && components.ends_with(&name.split("::").collect::<Vec<_>>())
 }
 
 /// The call of a named function that a thread is in; of one in another only the outer one counts.
@@ -152,18 +177,39 @@ mod tests {
 
     #[test]
     fn names_are_without_arguments_and_namespaces() {
-        for whole in
-            ["insert", "insert(int)", "art::tree::insert(int, char)", "insert.isra.0", "map::insert::h0123456789"]
-        {
-            assert!(is_named(whole, "insert"), "{whole}");
+        for symbol in [
+            "insert",
+            "insert.isra.0",
+            "_Z6inserti",                                                 // insert(int)
+            "_Z6inserti.constprop.0",                                     // insert(int) [clone .constprop.0]
+            "_ZN3art4tree6insertEic",                                     // art::tree::insert(int, char)
+            "_ZN12_GLOBAL__N_16insertEi",                                 // (anonymous namespace)::insert(int)
+            "_ZN4treeIiE6insertIiEEvT_",                                  // void tree<int>::insert<int>(int)
+            "_ZN4treeIPFicEE6insertIiEEvT_",                              // void tree<int (*)(char)>::insert<int>(int)
+            "_ZN3art6insertIPFiiEEEiT_",                                  // int art::insert<int (*)(int)>(int (*)(int))
+            "_ZNK4treeIiE6insertEi",                                      // tree<int>::insert(int) const
+            "_Z6insertB5cxx11v",                                          // insert[abi:cxx11]()
+            "_ZN3map6insert17h0123456789abcdefE",                         // map::insert
+            "_ZN28_$LT$map..Map$LT$T$GT$$GT$6insert17h0123456789abcdefE", // <map::Map<T>>::insert
+        ] {
+            assert!(is_named(&path_of(symbol), "insert"), "{symbol}: {}", path_of(symbol));
         }
-        for other in
-            ["reinsert", "insert_all", "insert.cold", "insert.part.0", "tree::insert::find(int)", "inserts(int)"]
-        {
-            assert!(!is_named(other, "insert"), "{other}");
+        for symbol in [
+            "reinsert",
+            "insert_all",
+            "insert.cold",
+            "insert.part.0",
+            "_Z6inserti.cold",
+            "_ZN4tree6insert4findEi",                 // tree::insert::find(int)
+            "_Z7insertsi",                            // inserts(int)
+            "_ZZN4treeIiE6insertIiEEvT_ENKUliE_clEi", // a lambda in insert
+            "_ZN3art4findI6insertEEvv",               // void art::find<insert>()
+        ] {
+            assert!(!is_named(&path_of(symbol), "insert"), "{symbol}: {}", path_of(symbol));
         }
-        assert!(is_named("art::tree::insert(int)", "tree::insert"));
-        assert!(!is_named("subtree::insert(int)", "tree::insert"));
+        assert!(is_named(&path_of("_ZN3art4tree6insertEi"), "tree::insert"));
+        assert!(is_named(&path_of("_ZN3art4treeIiE6insertEi"), "art::tree::insert"));
+        assert!(!is_named(&path_of("_ZN7subtree6insertEi"), "tree::insert"));
     }
 
     /// A thread that executes blocks one after the other.
