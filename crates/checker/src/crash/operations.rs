@@ -170,9 +170,9 @@ impl Exploration {
             let (durable, visible) = ahead.versions(line as u32);
             let mut bytes = ahead.base_of(line as u32);
             for version in durable..history.versions.len() as u32 {
-                if version < visible || history.versions[version as usize].stores.iter().all(is_before) {
-                    ahead.store_version(line as u32, version, &mut bytes);
-                }
+                let stores = history.versions[version as usize].stores.iter().copied();
+                let performed = stores.filter(|store| version < visible || is_before(store));
+                ahead.lay_stores(line as u32, version, performed, &mut bytes);
             }
             ahead.set_base(history.file_line, bytes);
         }

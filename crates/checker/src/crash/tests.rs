@@ -348,6 +348,20 @@ fn the_pool_at_a_mark_has_all_that_was_stored_before_it() {
 }
 
 #[test]
+fn of_stores_that_are_written_together_the_pool_at_a_mark_has_those_before_it() {
+    // Two non-temporal stores, to the first two bytes of the line, with a mark between them.
+    let mut script = Script::new(1);
+    let first = script.recorded.add_store(0, POOL, &[1]);
+    let mut script = script.mark(MarkKind::End);
+    let second = script.recorded.add_store(0, POOL + 1, &[2]);
+    let change = script.replayed.changes.len();
+    script.replayed.lines[0].versions.push(MadeVersion { version: 1, stores: vec![first, second], change });
+    let exploration = script.happens(Change::Visible(0)).explore();
+    let [(0, bytes)] = exploration.at_mark(0)[..] else { panic!("the line is not there") };
+    assert_eq!(bytes[..2], [1, 0]);
+}
+
+#[test]
 fn a_second_way_through_gives_no_image_again() {
     let mut exploration = Script::new(2).store(0, 1).promise(0, 1).store(1, 2).explore();
     let new_images = |exploration: &mut Exploration| {
