@@ -136,6 +136,8 @@ fn is_named(path: &str, name: &str) -> bool {
 pub(super) struct OperationCalls {
     /// The function, and how many calls the thread was in when it began.
     open: Option<(String, usize)>,
+    /// Whether it was left otherwise than by a return.
+    is_left: bool,
     /// The last block that the thread executed, and whether it ended with a call.
     previous: (u64, bool),
 }
@@ -144,7 +146,7 @@ impl OperationCalls {
     /// A block begins, with this stack; `block` is its address. What ends there, and what begins.
     pub fn begin(&mut self, functions: &NamedFunctions, block: u64, stack: &CallStack) -> Vec<(MarkKind, String)> {
         let mut marks = Vec::new();
-        if self.open.as_ref().is_some_and(|(_, depth)| stack.depth() < *depth) {
+        if self.is_left || self.open.as_ref().is_some_and(|(_, depth)| stack.depth() < *depth) {
             marks.extend(self.end());
         }
         let (before, is_called) = std::mem::take(&mut self.previous);
@@ -159,13 +161,16 @@ impl OperationCalls {
         marks
     }
 
-    /// The block has ended with a call.
-    pub fn call(&mut self) {
+    /// The block has ended with a call, and this is the stack with it. One that is not deeper than the call of an
+    /// operation is not of the operation.
+    pub fn call(&mut self, stack: &CallStack) {
         self.previous.1 = true;
+        self.is_left = self.open.as_ref().is_some_and(|(_, depth)| stack.depth() <= *depth);
     }
 
     /// What is open has ended, if anything is.
     pub fn end(&mut self) -> Option<(MarkKind, String)> {
+        self.is_left = false;
         self.open.take().map(|(name, _)| (MarkKind::End, name))
     }
 }
@@ -231,14 +236,18 @@ mod tests {
             let marks = self.calls.begin(&self.functions, address, &self.stack);
             self.stack.end(end);
             if matches!(end, BlockEnd::Call { .. }) {
-                self.calls.call();
+                self.calls.call(&self.stack);
             }
             marks
         }
     }
 
     fn call(instruction: u64) -> BlockEnd {
-        BlockEnd::Call { instruction, returns_to: instruction + 5 }
+        call_from(instruction, 0)
+    }
+
+    fn call_from(instruction: u64, frame: u64) -> BlockEnd {
+        BlockEnd::Call { instruction, returns_to: instruction + 5, frame }
     }
 
     fn begin(name: &str) -> Vec<(MarkKind, String)> {
@@ -279,5 +288,21 @@ mod tests {
         assert_eq!(thread.block(1000, BlockEnd::Return), []);
         assert_eq!(thread.block(2015, BlockEnd::Return), []);
         assert_eq!(thread.block(115, BlockEnd::Other), end("remove"));
+    }
+
+    #[test]
+    fn an_operation_that_longjmp_leaves_has_ended_at_the_next_call_of_its_caller() {
+        let mut thread = Thread::new(&[("insert", 1000)]);
+        let both: Vec<_> = [end("insert"), begin("insert")].concat();
+        thread.block(100, call_from(110, 8000));
+        assert_eq!(thread.block(1000, call_from(1010, 7900)), begin("insert"));
+        thread.block(5000, BlockEnd::Other); // `longjmp`
+        assert_eq!(thread.block(200, call_from(210, 8000)), [], "nobody can tell before");
+        assert_eq!(thread.block(6000, BlockEnd::Return), end("insert"));
+        assert_eq!(thread.block(215, call_from(110, 8000)), []);
+        assert_eq!(thread.block(1000, call_from(1010, 7900)), begin("insert"));
+        thread.block(5000, BlockEnd::Other);
+        thread.block(100, call_from(110, 8000));
+        assert_eq!(thread.block(1000, BlockEnd::Return), both, "the same call again");
     }
 }
