@@ -195,7 +195,7 @@ mod tests {
             "_ZNK4treeIiE6insertEi",                                      // tree<int>::insert(int) const
             "_Z6insertB5cxx11v",                                          // insert[abi:cxx11]()
             "_ZN3map6insert17h0123456789abcdefE",                         // map::insert
-            "_ZN28_$LT$map..Map$LT$T$GT$$GT$6insert17h0123456789abcdefE", // <map::Map<T>>::insert
+            "_ZN26_$LT$map..Map$LT$T$GT$$GT$6insert17h0123456789abcdefE", // <map::Map<T>>::insert
         ] {
             assert!(is_named(&path_of(symbol), "insert"), "{symbol}: {}", path_of(symbol));
         }
