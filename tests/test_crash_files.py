@@ -98,6 +98,14 @@ def test_a_finished_exploration_of_several_files_begins_anew(explore, tmp_path):
     assert images == [one["image"] for one in result["violations"]]
 
 
+def test_any_file_that_is_left_stands_against_beginning_anew(explore, tmp_path):
+    explore("unflushed")
+    (tmp_path / "data" / "count.pool").unlink()
+    done, _ = explore("unflushed")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{tmp_path / 'data' / 'values.pool'} still holds what the program left" in done.stderr
+
+
 def test_sizes_and_selectors_of_several_files_are_refused(explore, tmp_path):
     done, _ = explore("good", "--pool-size", "8192")
     assert (done.returncode, done.stdout) == (2, "")
