@@ -107,9 +107,9 @@ def _refuse_on_old_pool(folder: Path, result: Path, found: dict[str, Any]) -> No
         holds = "still holds" if len(left) == 1 else "still hold"
         raise InputError(
             f"{folder}: a finished exploration there has found violations, and {', '.join(left)} "
-            f"{holds} what the program left, so the program would go on from that; remove the pool, "
-            "or choose another --out; to leave out a violation that you know and see the next one, "
-            "add --ignore FILE:LINE"
+            f"{holds} what the program left, so the program would go on from that; remove the "
+            "pool, or choose another --out; to leave out a violation that you know and see the "
+            "next one, add --ignore FILE:LINE"
         )
 
 
