@@ -115,6 +115,19 @@ def test_sizes_and_selectors_of_several_files_are_refused(explore, tmp_path):
     assert "one of several files has a pattern, such as --pm 'file:data/*.pool'" in done.stderr
 
 
+def test_a_file_that_is_gone_has_the_size_of_what_was_mapped(explore, fencepost, tmp_path):
+    explore("unflushed")
+    record = tmp_path / "found" / "record.fencepost"
+    gone = tmp_path / "data" / "values.pool"
+    gone.unlink()
+    check = ["--check", "./two_files {image} unflushed check", "--out", "again"]
+    done = fencepost("crash", "pcs-table1", record, *check)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{gone}: it is gone; its images have the 8192 bytes that were mapped" in done.stderr
+    result = json.loads((tmp_path / "again" / "crash.json").read_text())
+    assert [pool["bytes"] for pool in result["pools"]] == [8192, 8192]
+
+
 def test_two_files_of_one_name_fit_into_no_folder():
     files = [{"path": f"/{folder}/x.pool", "mapped_pages": []} for folder in "ab"]
     with pytest.raises(InputError, match=r"several files with the name x\.pool"):
