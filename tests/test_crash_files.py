@@ -128,6 +128,23 @@ def test_a_file_that_is_gone_has_the_size_of_what_was_mapped(explore, fencepost,
     assert [pool["bytes"] for pool in result["pools"]] == [8192, 8192]
 
 
+@pytest.mark.parametrize("pm", ["da*/*.pool", "./d[a]ta/*.pool"])
+def test_folders_may_have_patterns(pm, explore, tmp_path):
+    done, result = explore("good", pm=pm)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(result["pools"]) == 2
+    done, _ = explore("good", pm=pm)
+    for name in ("count", "values"):
+        assert f"data/{name}.pool: it is there already" in done.stderr
+
+
+@pytest.mark.parametrize("pm", [".", "..", "/", "data/", ""])
+def test_a_folder_is_no_pool(pm, explore):
+    done, _ = explore("good", pm=pm)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--pm file:{pm}: it is a folder; name the file" in done.stderr
+
+
 def test_two_files_of_one_name_fit_into_no_folder():
     files = [{"path": f"/{folder}/x.pool", "mapped_pages": []} for folder in "ab"]
     with pytest.raises(InputError, match=r"several files with the name x\.pool"):
