@@ -556,7 +556,7 @@ def test_a_record_with_values_does_as_well(fencepost, tmp_path):
     assert done.returncode == 0, done.stderr
     (tmp_path / "pool").unlink()
     gone = fencepost("crash", "pcs-table1", "r", "--check", CHECK, "--out", "again")
-    assert gone.returncode == 2 and "give it with --pool-size" in gone.stderr
+    assert gone.returncode == 2 and "its size in bytes with --pool-size" in gone.stderr
     size = json.loads((tmp_path / "found" / "crash.json").read_text())["pool"]["bytes"]
     own = ["--pool-size", size, "--out", "again"]
     again = fencepost("crash", "pcs-table1", "r", "--check", CHECK, *own, check=True)

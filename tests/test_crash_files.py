@@ -98,6 +98,14 @@ def test_a_finished_exploration_of_several_files_begins_anew(explore, tmp_path):
     assert images == [one["image"] for one in result["violations"]]
 
 
+def test_any_file_that_is_left_stands_against_beginning_anew(explore, tmp_path):
+    explore("unflushed")
+    (tmp_path / "data" / "count.pool").unlink()
+    done, _ = explore("unflushed")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{tmp_path / 'data' / 'values.pool'} still holds what the program left" in done.stderr
+
+
 def test_sizes_and_selectors_of_several_files_are_refused(explore, tmp_path):
     done, _ = explore("good", "--pool-size", "8192")
     assert (done.returncode, done.stdout) == (2, "")
@@ -105,6 +113,36 @@ def test_sizes_and_selectors_of_several_files_are_refused(explore, tmp_path):
     done, _ = explore("good", "--pm", "file:data/other")
     assert (done.returncode, done.stdout) == (2, "")
     assert "one of several files has a pattern, such as --pm 'file:data/*.pool'" in done.stderr
+
+
+def test_a_file_that_is_gone_has_the_size_of_what_was_mapped(explore, fencepost, tmp_path):
+    explore("unflushed")
+    record = tmp_path / "found" / "record.fencepost"
+    gone = tmp_path / "data" / "values.pool"
+    gone.unlink()
+    check = ["--check", "./two_files {image} unflushed check", "--out", "again"]
+    done = fencepost("crash", "pcs-table1", record, *check)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{gone}: it is gone; its images have the 8192 bytes that were mapped" in done.stderr
+    result = json.loads((tmp_path / "again" / "crash.json").read_text())
+    assert [pool["bytes"] for pool in result["pools"]] == [8192, 8192]
+
+
+@pytest.mark.parametrize("pm", ["da*/*.pool", "./d[a]ta/*.pool"])
+def test_folders_may_have_patterns(pm, explore, tmp_path):
+    done, result = explore("good", pm=pm)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(result["pools"]) == 2
+    done, _ = explore("good", pm=pm)
+    for name in ("count", "values"):
+        assert f"data/{name}.pool: it is there already" in done.stderr
+
+
+@pytest.mark.parametrize("pm", [".", "..", "/", "data/", ""])
+def test_a_folder_is_no_pool(pm, explore):
+    done, _ = explore("good", pm=pm)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"--pm file:{pm}: it is a folder; name the file" in done.stderr
 
 
 def test_two_files_of_one_name_fit_into_no_folder():

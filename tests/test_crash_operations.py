@@ -233,6 +233,68 @@ def test_a_function_that_is_not_there_or_not_called_is_told_of(explore_bare, tmp
     assert "--operation lines_in: the program never calls it" in done.stderr
 
 
+def test_functions_of_a_program_that_was_built_anew_are_not_looked_for(
+    fencepost, explore_bare, tmp_path
+):
+    run = ["--", "./operations", "pool", "good"]
+    fencepost("record", "--values", "--pm", "file:pool", "-o", "r", *run, check=True)
+    build = ["gcc", "-O1", "-fno-inline", "-w", "-pthread", "-Wl,--build-id"]
+    subprocess.run([*build, "-o", "operations", "bare.c"], cwd=tmp_path, check=True)
+    check = ["--check", TOLD.format("good"), "--out", "found"]
+    # Not even those of a library that have the name.
+    for name in ("put", "remove"):
+        done = fencepost("crash", "pcs-table1", "r", *check, "--operation", name)
+        assert (done.returncode, done.stdout) == (2, "")
+        program = tmp_path / "operations"
+        assert f"--operation {name}: {program} has been built anew since" in done.stderr
+
+
+# Each call of put jumps out of a function that it has called, and leaves what it stored unflushed.
+JUMPING = r"""
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static volatile uint64_t *pool;
+static jmp_buf above;
+
+static void leave(void) { longjmp(above, 1); }
+
+static void put(int number) {
+  pool[8 * number] = 1;
+  leave();
+}
+
+int main(int count, char **values) {
+  int file = open(values[1], O_RDWR | O_CREAT, 0644);
+  if (ftruncate(file, 4096))
+    return 2;
+  pool = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  for (volatile int number = 0; number < 3; number++)
+    if (setjmp(above) == 0)
+      put(number);
+  return 0;
+}
+"""
+
+
+def test_calls_that_longjmp_leaves_are_an_operation_each(fencepost, tmp_path):
+    (tmp_path / "jumping.c").write_text(JUMPING)
+    build = ["gcc", "-O2", "-fno-inline", "-g", "-w", "-o", "jumping", "jumping.c"]
+    subprocess.run(build, cwd=tmp_path, check=True)
+    (tmp_path / "told").write_text("#!/bin/sh\necho $2/$3 >> all\n")
+    (tmp_path / "told").chmod(0o755)
+    own = ["--pm", "file:pool", "--check", "./told {image} {done} {during}", "--no-reads"]
+    run = ["--", "./jumping", "pool"]
+    done = fencepost("crash", "pcs-table1", *own, "--operation", "put", *run)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = set((tmp_path / "all").read_text().splitlines())
+    assert told == {"put 1/", "put 1 put 2/", "put 1 put 2 put 3/"}
+
+
 @pytest.mark.parametrize(
     ("how", "options", "is_lost"),
     [

@@ -2,6 +2,8 @@
 
 import json
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ CHECK = f"{HASHMAP} --pool {{image}} --check"
 PROGRAM = ["--", *HASHMAP.split(), "--pool", "pool"]
 CRASH = ["crash", "pcs-table1", "--pm", "file:pool", "--images", "8", "--out", "found"]
 
+Explore = Callable[[int], subprocess.CompletedProcess[str]]
+
 
 def result(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "found" / "crash.json").read_text())
@@ -26,15 +30,35 @@ def images_failed(found: dict[str, Any]) -> list[tuple[str, int]]:
     return sorted((one["fault"], one["images"]) for one in found["violations"])
 
 
-def slow_check(folder: Path, seconds: float) -> str:
-    """A check that takes its time once the check was probed."""
-    script = folder / "check"
-    script.write_text(
-        f"#!/bin/sh\n[ $(ls ran.* | wc -l) -lt 4 ] && touch ran.$$ || sleep {seconds}\n"
-        f"exec {CHECK.format(image='$1')}\n"
-    )
+# The command, for whose time a check takes a minute.
+BY_CHECKS = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+from fencepost.crash import budget
+from fencepost.start import main
+
+budget.time = SimpleNamespace(monotonic=lambda: 60 * len(Path("checks").read_text()))
+sys.exit(main())
+"""
+
+
+@pytest.fixture
+def explore_by_checks(tmp_path: Path) -> Explore:
+    """Explores for so many minutes, of which each check takes one, whatever time it is."""
+    script = tmp_path / "check"
+    script.write_text(f"#!/bin/sh\nprintf x >> checks\nexec {CHECK.format(image='$1')}\n")
     script.chmod(0o755)
-    return "./check {image}"
+    (tmp_path / "checks").touch()
+
+    def run(minutes: int) -> subprocess.CompletedProcess[str]:
+        own = ["--check", "./check {image}", "--recoveries", "0", "--no-reads", "-j", "1"]
+        options = [*CRASH, *own, "--time", f"{minutes}m", *PROGRAM]
+        command = [sys.executable, "-c", BY_CHECKS, *options]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return run
 
 
 def test_time_that_is_enough_finds_what_is_found_without_it(fencepost, tmp_path):
@@ -71,10 +95,8 @@ def test_violations_are_the_same_in_whatever_order_instants_are_looked_at(fencep
     assert found[0] == found[1] != []
 
 
-def test_what_there_is_no_time_for_is_told_and_done_when_asked_again(fencepost, tmp_path):
-    check = slow_check(tmp_path, 0.5)
-    own = [*CRASH, "--check", check, "--recoveries", "0", "--no-reads", "-j", "1"]
-    first = fencepost(*own, "--time", "2s", *PROGRAM)
+def test_what_there_is_no_time_for_is_told_and_done_when_asked_again(explore_by_checks, tmp_path):
+    first = explore_by_checks(6)
     assert first.returncode == 0, first.stderr
     found = result(tmp_path)
     counts = found["counts"]
@@ -84,9 +106,9 @@ def test_what_there_is_no_time_for_is_told_and_done_when_asked_again(fencepost, 
     assert f"cut: {cut} of {found['time']['lines']} lines that store to the pool" in first.stdout
     left = len(found["time"]["not_cut"])
     assert first.stdout.count("\nnot cut: ") == min(left, 8) + (left > 8) > 0
-    assert "--time 2s is up; the same command continues from here" in first.stdout
+    assert "--time 6m is up; the same command continues from here" in first.stdout
     assert "crash: not finished, so far none failed in " in first.stdout.splitlines()[-1]
-    again = fencepost(*own, "--time", "2s", *PROGRAM)
+    again = explore_by_checks(6)
     assert again.returncode == 0, again.stderr
     more = result(tmp_path)["counts"]
     assert more["resumed"] == counts["images"]

@@ -2,6 +2,8 @@
 
 import json
 import os
+from glob import has_magic
+from itertools import dropwhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -330,7 +332,7 @@ def _recorded(program: list[str], pm: str, out: Path, is_begun_anew: bool) -> Pa
     """The record of the program's run; the one that an exploration goes on with, if any."""
     if is_begun_anew or not folder.is_recorded(out, program, pm):
         path = Path(pm.removeprefix("file:"))
-        for pool in sorted(path.parent.glob(path.name)):
+        for pool in sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))):
             console.complain(
                 f"{pool}: it is there already, and the program goes on with what it holds"
             )
@@ -349,9 +351,14 @@ def _recorded_pm(record: Path) -> str:
 def _as_a_shell_finds_it(pm: str) -> str:
     """A relative path, one with `..`, or a link, as the path that the program's mapping has."""
     path = Path(pm.removeprefix("file:"))
-    if any(letter in str(path.parent) for letter in "*?["):
-        return pm
     has_folder = "/" in pm
-    if any(letter in path.name for letter in "*?["):
-        return f"file:{path.parent.resolve() / path.name}" if has_folder else pm
+    if path.is_dir() and (has_folder or path.name in ("", "..")):
+        raise InputError(
+            f"--pm {pm}: it is a folder; name the file, or several by a pattern such as "
+            "'file:data/*.pool'"
+        )
+    if has_magic(str(path)):
+        patterns = list(dropwhile(lambda part: not has_magic(part), path.parts))
+        names = path.parts[: -len(patterns)]
+        return f"file:{Path(*names).resolve().joinpath(*patterns)}" if has_folder else pm
     return f"file:{path.resolve()}" if has_folder or path.is_symlink() else pm

@@ -98,15 +98,18 @@ def _remove(image: Path) -> None:
 
 def _refuse_on_old_pool(folder: Path, result: Path, found: dict[str, Any]) -> None:
     try:
-        failing, pool = int(found["counts"]["failing"]), Path(found["pool"]["path"])
+        failing = int(found["counts"]["failing"])
+        files = [Path(file["path"]) for file in found["pools"]]
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(result) from error
-    if failing and pool.exists():
+    left = [str(file) for file in files if file.exists()]
+    if failing and left:
+        holds = "still holds" if len(left) == 1 else "still hold"
         raise InputError(
-            f"{folder}: a finished exploration there has found violations, and {pool} still holds "
-            "what the program left, so the program would go on from that; remove the pool, or "
-            "choose another --out; to leave out a violation that you know and see the next one, "
-            "add --ignore FILE:LINE"
+            f"{folder}: a finished exploration there has found violations, and {', '.join(left)} "
+            f"{holds} what the program left, so the program would go on from that; remove the "
+            "pool, or choose another --out; to leave out a violation that you know and see the "
+            "next one, add --ignore FILE:LINE"
         )
 
 

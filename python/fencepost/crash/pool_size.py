@@ -9,7 +9,10 @@ from fencepost.crash.images import PoolFile
 
 
 def pool_of(known: dict[str, Any], asked: int | None) -> list[PoolFile]:
-    """The files of the pool that the program mapped."""
+    """The files of the pool that the program mapped.
+
+    Of one of several that is gone or was cut, the images have what was mapped; `known` warns of it.
+    """
     files = known["files"]
     if asked is not None and len(files) > 1:
         raise InputError(
@@ -21,8 +24,18 @@ def pool_of(known: dict[str, Any], asked: int | None) -> list[PoolFile]:
         raise InputError(
             f"--pm means several files with the name {twice[0]}, which cannot be in one folder"
         )
+    known["warnings"] += [
+        f"{file['path']}: {lost}; its images have the {file['mapped_bytes']} bytes that were mapped"
+        for file in files
+        if len(files) > 1 and (lost := _lost(file))
+    ]
     return [
-        PoolFile(Path(file["path"]), of(file, asked), set(file["mapped_pages"])) for file in files
+        PoolFile(
+            Path(file["path"]),
+            int(file["mapped_bytes"]) if len(files) > 1 and _lost(file) else of(file, asked),
+            set(file["mapped_pages"]),
+        )
+        for file in files
     ]
 
 
@@ -39,16 +52,23 @@ def of(known: dict[str, Any], asked: int | None) -> int:
                 f"line at {stored - 1:#x}"
             )
         return asked
-    mapped = int(known["mapped_bytes"])
-    if not path.is_file():
+    if lost := _lost(known):
+        mapped = int(known["mapped_bytes"])
         raise InputError(
-            f"{path}: it is gone, so its size in bytes is not known (at most {mapped} are mapped); "
-            "give it with --pool-size"
+            f"{path}: {lost}; give its size in bytes with --pool-size (at most {mapped} are mapped)"
         )
+    return path.stat().st_size
+
+
+def _lost(known: dict[str, Any]) -> str | None:
+    """Why the file does not say how long it was, if so."""
+    path, stored = Path(known["path"]), int(known["stored_until"])
+    if not path.is_file():
+        return "it is gone"
     size = path.stat().st_size
     if size < stored:
-        raise InputError(
-            f"{path}: it has {size} bytes now, and the program stored to the line at "
-            f"{stored - 1:#x}, so it was cut since; give its size with --pool-size"
+        return (
+            f"it has {size} bytes now, and the program stored to the line at {stored - 1:#x}, so "
+            "it was cut since"
         )
-    return size
+    return None

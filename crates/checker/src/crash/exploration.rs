@@ -435,9 +435,20 @@ impl Exploration {
 
     /// Lays version number `version` of a line over `bytes`; what came otherwise since lies over it.
     pub(super) fn store_version(&self, line: LineId, version: u32, bytes: &mut LineBytes) {
+        let made = &self.replayed.lines[line as usize].versions[version as usize];
+        self.lay_stores(line, version, made.stores.iter().copied(), bytes);
+    }
+
+    /// Lays some stores of a version of a line over `bytes`; what came otherwise since lies over them.
+    pub(super) fn lay_stores(
+        &self,
+        line: LineId,
+        version: u32,
+        stores: impl Iterator<Item = StoreId>,
+        bytes: &mut LineBytes,
+    ) {
         let history = &self.replayed.lines[line as usize];
-        let made = &history.versions[version as usize];
-        for &store in &made.stores {
+        for store in stores {
             if let Some((place, stored)) = self.recorded.bytes_in_line(store, history.virtual_line) {
                 bytes[place..place + stored.len()].copy_from_slice(stored);
             }

@@ -118,18 +118,37 @@ impl MarksMatter {
     }
 }
 
+/// How many operations of a thread are open behind a mark, of so many before it.
+fn open_after(open: u32, mark: MarkKind) -> u32 {
+    match mark {
+        MarkKind::Begin => open + 1,
+        MarkKind::End => open.saturating_sub(1),
+        MarkKind::Acknowledged => open,
+    }
+}
+
+/// The end of the innermost operation that is open before these marks of its thread.
+fn end_of_open<'a>(marks: &[&'a RecordedMark]) -> Option<&'a RecordedMark> {
+    let mut open = 1;
+    marks.iter().copied().find(|mark| {
+        open = open_after(open, mark.kind);
+        open == 0
+    })
+}
+
 impl Exploration {
     /// Before which act of its thread someone was told of a store's operation, or else it had ended; if the check is
-    /// told of that.
+    /// told of that. A store in no operation has no end.
     pub(super) fn end_after(&self, store: StoreId) -> Option<usize> {
         let store = &self.recorded.stores[store as usize];
         let passed = &self.replayed.marks[..self.marks_passed() as usize];
-        let first = |kind: MarkKind| {
-            let mut own = passed.iter().filter(|passed| passed.thread == store.thread && passed.mark.kind == kind);
-            own.find(|passed| passed.mark.acts_before > store.place).map(|passed| passed.mark.acts_before as usize)
-        };
-        let after = first(MarkKind::Acknowledged).or_else(|| first(MarkKind::End));
-        after.filter(|_| self.marks_matter.check_is_told)
+        let own = passed.iter().filter(|passed| passed.thread == store.thread);
+        let (before, behind): (Vec<_>, Vec<_>) =
+            own.map(|passed| &passed.mark).partition(|mark| mark.acts_before <= store.place);
+        let is_in_operation = before.iter().fold(0_u32, |open, mark| open_after(open, mark.kind)) > 0;
+        let acknowledged = behind.iter().find(|mark| mark.kind == MarkKind::Acknowledged);
+        let end = acknowledged.copied().or_else(|| end_of_open(&behind));
+        end.filter(|_| is_in_operation && self.marks_matter.check_is_told).map(|mark| mark.acts_before as usize)
     }
 
     /// All that is performed before the mark with this number, as if all of it were durable.
@@ -151,9 +170,9 @@ impl Exploration {
             let (durable, visible) = ahead.versions(line as u32);
             let mut bytes = ahead.base_of(line as u32);
             for version in durable..history.versions.len() as u32 {
-                if version < visible || history.versions[version as usize].stores.iter().all(is_before) {
-                    ahead.store_version(line as u32, version, &mut bytes);
-                }
+                let stores = history.versions[version as usize].stores.iter().copied();
+                let performed = stores.filter(|store| version < visible || is_before(store));
+                ahead.lay_stores(line as u32, version, performed, &mut bytes);
             }
             ahead.set_base(history.file_line, bytes);
         }

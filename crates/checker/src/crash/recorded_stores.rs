@@ -360,12 +360,21 @@ impl Walk<'_> {
         }
         self.operations(thread, block, first_slot, frame, executed);
         if executed == u64::MAX {
-            let end = self.ends[block as usize];
+            let mut end = self.ends[block as usize];
+            if let BlockEnd::Call { instruction, frame: stored_at, .. } = &mut end {
+                *stored_at = self.return_address_of(*instruction, block, first_slot, frame);
+            }
             self.stack.end(end);
             if matches!(end, BlockEnd::Call { .. }) {
-                self.calls.call();
+                self.calls.call(&self.stack);
             }
         }
+    }
+
+    /// Where the call at the end of a block puts its return address, if not in a register.
+    fn return_address_of(&self, call: u64, block: u32, first_slot: usize, frame: &Frame) -> u64 {
+        let stored = self.relevant[block as usize].last().filter(|stored| stored.instruction == call);
+        stored.map_or(0, |stored| frame.slots[first_slot + usize::from(stored.micro_op.slot)])
     }
 
     fn mark(&mut self, thread: u32, clock: Clock, kind: MarkKind, text: String) {

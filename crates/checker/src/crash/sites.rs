@@ -4,7 +4,7 @@
 //!
 //! A record has no call stacks. They are rebuilt from the blocks that a thread executed: a block that ends with a call
 //! adds one, and a return removes those up to the one that it returns to, so what an exception or `longjmp` skipped
-//! goes with it.
+//! goes with it; or with the next call that puts its return address where one of them had its own.
 
 use std::collections::HashMap;
 
@@ -87,6 +87,8 @@ struct Call {
     /// 0 for a signal, which nobody called.
     instruction: u64,
     returns_to: u64,
+    /// Where in memory its return address lies; 0 if it lies in none.
+    frame: u64,
 }
 
 /// The calls that a thread is in.
@@ -114,7 +116,10 @@ impl CallStack {
     /// A block has ended.
     pub fn end(&mut self, end: BlockEnd) {
         match end {
-            BlockEnd::Call { instruction, returns_to } => self.push(Call { instruction, returns_to }),
+            BlockEnd::Call { instruction, returns_to, frame } => {
+                self.drop_overwritten(frame);
+                self.push(Call { instruction, returns_to, frame });
+            }
             BlockEnd::Return => self.returned(),
             BlockEnd::Other => {}
         }
@@ -127,12 +132,22 @@ impl CallStack {
 
     /// A signal's handler begins.
     pub fn interrupted(&mut self) {
-        self.push(Call { instruction: 0, returns_to: 0 });
+        self.push(Call { instruction: 0, returns_to: 0, frame: 0 });
     }
 
     /// How many calls these are.
     pub fn depth(&self) -> usize {
         self.calls.len()
+    }
+
+    /// Removes the call whose return address lay there, and those that it made: `longjmp` or an exception has left them.
+    fn drop_overwritten(&mut self, frame: u64) {
+        let mut inner = self.calls.iter().rev().take(FRAMES_LEFT_MAX).take_while(|call| call.frame <= frame);
+        if frame != 0
+            && let Some(left) = inner.position(|call| call.frame == frame)
+        {
+            self.calls.truncate(self.calls.len() - left - 1);
+        }
     }
 
     fn push(&mut self, call: Call) {
@@ -153,6 +168,8 @@ pub enum BlockEnd {
         instruction: u64,
         /// The address behind it.
         returns_to: u64,
+        /// Where in memory that is put; 0 if nowhere.
+        frame: u64,
     },
     /// With a return.
     Return,
@@ -162,7 +179,7 @@ pub enum BlockEnd {
 }
 
 impl BlockEnd {
-    /// That of block number `id`.
+    /// That of block number `id`; where it puts a return address differs from time to time.
     pub fn of_block(program: &Program, id: u32) -> BlockEnd {
         match program.blocks()[id as usize].exit {
             Exit::Call | Exit::IndirectCall => {
@@ -170,6 +187,7 @@ impl BlockEnd {
                 last.map_or(BlockEnd::Other, |(instruction, bytes)| BlockEnd::Call {
                     instruction,
                     returns_to: instruction + bytes.len() as u64,
+                    frame: 0,
                 })
             }
             Exit::Return => BlockEnd::Return,
@@ -189,7 +207,11 @@ mod tests {
     }
 
     fn call(instruction: u64) -> BlockEnd {
-        BlockEnd::Call { instruction, returns_to: instruction + 5 }
+        call_from(instruction, 0)
+    }
+
+    fn call_from(instruction: u64, frame: u64) -> BlockEnd {
+        BlockEnd::Call { instruction, returns_to: instruction + 5, frame }
     }
 
     #[test]
@@ -221,6 +243,26 @@ mod tests {
         stack.end(BlockEnd::Return);
         stack.begin(105);
         assert!(calls(&mut sites, &mut stack).is_empty());
+    }
+
+    #[test]
+    fn what_longjmp_left_goes_with_the_next_call_of_the_same_depth() {
+        let (mut sites, mut stack) = (Sites::default(), CallStack::default());
+        for (call_at, frame) in [(100, 8000), (200, 7900), (300, 7800)] {
+            stack.end(call_from(call_at, frame));
+            stack.begin(call_at + 90);
+        }
+        stack.begin(250); // where `setjmp` was called
+        stack.end(call_from(260, 7900));
+        assert_eq!(calls(&mut sites, &mut stack), [260, 100]);
+    }
+
+    #[test]
+    fn a_call_on_another_stack_leaves_those_of_this_one() {
+        let (mut sites, mut stack) = (Sites::default(), CallStack::default());
+        stack.end(call_from(100, 8000));
+        stack.end(call_from(200, 9000));
+        assert_eq!(calls(&mut sites, &mut stack), [200, 100]);
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl SourceLines {
 }
 
 /// Whether the file of a module is the one that was loaded; also if it has no build id, or is not there.
-fn is_as_recorded(module: &LoadedModule) -> bool {
+pub(super) fn is_as_recorded(module: &LoadedModule) -> bool {
     let Ok(file) = std::fs::File::open(module.path.as_os_str()) else { return true };
     let content = ReadCache::new(file);
     let Ok(object) = object::File::parse(&content) else { return true };

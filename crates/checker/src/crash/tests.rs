@@ -317,6 +317,26 @@ fn a_check_that_is_told_of_operations_sees_each_image_before_the_next_begins() {
 }
 
 #[test]
+fn a_store_ends_with_the_operation_that_it_lies_in() {
+    // By store, before how many acts its operation has ended.
+    let ends = |script: Script| {
+        let mut exploration = script.explore();
+        exploration.set_marks_matter(MarksMatter { check_is_told: true, ..MarksMatter::default() });
+        while exploration.advance() {}
+        (0..exploration.recorded.stores.len() as u32).map(|store| exploration.end_after(store)).collect::<Vec<_>>()
+    };
+    let begin = |script: Script| script.mark(MarkKind::Begin);
+    let end = |script: Script| script.mark(MarkKind::End);
+    let around = end(begin(Script::new(1).store(0, 1)).store(0, 2)).store(0, 3);
+    assert_eq!(ends(end(begin(around).store(0, 4))), [None, Some(2), None, Some(4)]);
+    let nested = || end(begin(begin(Script::new(1)).store(0, 1)).store(0, 2)).store(0, 3);
+    assert_eq!(ends(nested()), [None, Some(2), None]);
+    assert_eq!(ends(end(nested())), [Some(3), Some(2), Some(3)]);
+    let told = end(begin(Script::new(1)).store(0, 1)).store(0, 2).mark(MarkKind::Acknowledged);
+    assert_eq!(ends(told), [Some(2), None], "whoever is told of an operation is told of no store behind it");
+}
+
+#[test]
 fn the_pool_at_a_mark_has_all_that_was_stored_before_it() {
     let exploration = two_operations().explore();
     let at = |mark| exploration.at_mark(mark).into_iter().map(|(line, bytes)| (line, bytes[0])).collect::<Vec<_>>();
@@ -325,6 +345,20 @@ fn the_pool_at_a_mark_has_all_that_was_stored_before_it() {
     assert_eq!(at(3), [(0, 1), (1, 2), (2, 3)]);
     let unflushed = Script::new(1).store(0, 1).mark(MarkKind::End).store(0, 2).explore();
     assert_eq!(unflushed.at_mark(0)[0].1[0], 1, "durable or not");
+}
+
+#[test]
+fn of_stores_that_are_written_together_the_pool_at_a_mark_has_those_before_it() {
+    // Two non-temporal stores, to the first two bytes of the line, with a mark between them.
+    let mut script = Script::new(1);
+    let first = script.recorded.add_store(0, POOL, &[1]);
+    let mut script = script.mark(MarkKind::End);
+    let second = script.recorded.add_store(0, POOL + 1, &[2]);
+    let change = script.replayed.changes.len();
+    script.replayed.lines[0].versions.push(MadeVersion { version: 1, stores: vec![first, second], change });
+    let exploration = script.happens(Change::Visible(0)).explore();
+    let [(0, bytes)] = exploration.at_mark(0)[..] else { panic!("the line is not there") };
+    assert_eq!(bytes[..2], [1, 0]);
 }
 
 #[test]
