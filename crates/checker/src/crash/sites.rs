@@ -140,7 +140,7 @@ impl CallStack {
         self.calls.len()
     }
 
-    /// Removes the call whose return address lay there, and those that it made: `longjmp` or an exception has left them.
+    /// Removes the call whose return address lay there, and those that it made: `longjmp` or an exception left them.
     fn drop_overwritten(&mut self, frame: u64) {
         let mut inner = self.calls.iter().rev().take(FRAMES_LEFT_MAX).take_while(|call| call.frame <= frame);
         if frame != 0
