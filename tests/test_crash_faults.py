@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from crash_sources import line_of
 from fencepost.crash import folder
 from fencepost.crash.minimise import Choice, minimise
 from fencepost.crash.text import lines
@@ -19,12 +20,6 @@ from installed import Fencepost
 PROGRAMS = Path(__file__).parent / "crash_programs"
 
 Explored = tuple[subprocess.CompletedProcess[str], dict[str, Any]]
-
-
-def line_of(source: str, remark: str) -> int:
-    """The line of a program that ends with that remark."""
-    text = (PROGRAMS / source).read_text().splitlines()
-    return 1 + next(number for number, line in enumerate(text) if line.endswith(f"/* {remark} */"))
 
 
 @pytest.fixture
@@ -71,7 +66,7 @@ def planted(*faults: str) -> dict[str, tuple[int, int]]:
     """Where they are."""
 
     def line(remark: str) -> int:
-        return line_of("several_faults.c", remark)
+        return line_of(PROGRAMS / "several_faults.c", remark)
 
     return {fault: (line(PLANTED[fault][0]), line(PLANTED[fault][1])) for fault in faults}
 
@@ -113,7 +108,7 @@ def test_two_stores_of_one_source_line_are_told_apart(explore):
 
 
 def test_what_is_ignored_is_said_and_the_next_fault_is_shown(explore):
-    remark = line_of("several_faults.c", "early")
+    remark = line_of(PROGRAMS / "several_faults.c", "early")
     done, result = explore(
         "several_faults.c", "--ignore", "between_stores", "--ignore", f"several_faults.c:{remark}"
     )
@@ -208,8 +203,8 @@ def test_the_store_whose_loss_decides_is_named_by_its_line_of_the_program(compil
     lost, durable = first["lost"]["source"], first["durable"]["source"]
     frames = [place["frames"][place["program_frame"]] for place in (lost, durable)]
     assert [frame["line"] for frame in frames] == [
-        line_of("leaves.cpp", "removed"),
-        line_of("leaves.cpp", "counted out"),
+        line_of(PROGRAMS / "leaves.cpp", "removed"),
+        line_of(PROGRAMS / "leaves.cpp", "counted out"),
     ]
     assert [frame["function"] for frame in frames] == [
         "pm::Leaf<unsigned long>::remove(unsigned long)",
@@ -227,7 +222,7 @@ def test_the_store_whose_loss_decides_is_named_by_its_line_of_the_program(compil
     )
     oldest = of_line["lost"][0]["first"]
     assert oldest["source"]["frames"][oldest["source"]["program_frame"]]["line"] == line_of(
-        "leaves.cpp", "hint"
+        PROGRAMS / "leaves.cpp", "hint"
     )
 
 
@@ -235,7 +230,10 @@ def test_stores_that_belong_together_are_one_fault_however_many_they_are(explore
     done, result = explore("unlogged.c")
     assert done.returncode == 1, done.stdout + done.stderr
     [between] = [v for v in result["violations"] if v["fault"] == "between_stores"]
-    lost_and_durable = (line_of("unlogged.c", "second"), line_of("unlogged.c", "first"))
+    lost_and_durable = (
+        line_of(PROGRAMS / "unlogged.c", "second"),
+        line_of(PROGRAMS / "unlogged.c", "first"),
+    )
     assert found_in({"violations": [between]}) == {"between_stores": lost_and_durable}
     assert between["instants"] >= 3 * 5, "between any two of them"
 
@@ -244,14 +242,19 @@ def test_what_a_library_stores_belongs_to_the_line_that_called_it(explore, tmp_p
     done, result = explore("copies.c")
     assert done.returncode == 1, done.stdout + done.stderr
     found = found_in(result)
-    assert found["missing_flush"] == (line_of("copies.c", "copied"), line_of("copies.c", "valid"))
+    assert found["missing_flush"] == (
+        line_of(PROGRAMS / "copies.c", "copied"),
+        line_of(PROGRAMS / "copies.c", "valid"),
+    )
     [violation] = [v for v in result["violations"] if v["fault"] == "missing_flush"]
     assert "libc" in violation["lost"]["source"]["module"]
     called = [
         (place["frames"][0]["function"], innermost(place)) for place in violation["called_from"]
     ]
     remarks = ("called in a loop", "called behind it")
-    assert sorted(called) == [("main", line_of("copies.c", remark)) for remark in remarks]
+    assert sorted(called) == [
+        ("main", line_of(PROGRAMS / "copies.c", remark)) for remark in remarks
+    ]
     assert "\n  called   from main (" in done.stdout
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from crash_sources import line_of
 from fencepost._core import InputError
 from fencepost.crash.pool_size import pool_of
 from installed import Fencepost
@@ -34,11 +35,6 @@ def explore(fencepost: Fencepost, tmp_path: Path) -> Explore:
     return run
 
 
-def line_of(remark: str) -> int:
-    text = PROGRAM.read_text().splitlines()
-    return 1 + next(number for number, line in enumerate(text) if line.endswith(f"/* {remark} */"))
-
-
 def test_a_program_that_orders_its_files_survives(explore, tmp_path):
     done, result = explore("good")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -58,7 +54,7 @@ def test_what_is_lost_in_one_file_and_durable_in_another_is_found(options, explo
     stores = [violation["lost"], violation["durable"]]
     assert [store["file"] for store in stores] == ["values.pool", "count.pool"]
     lines = [store["source"]["frames"][0]["line"] for store in stores]
-    assert lines == [line_of("value"), line_of("count")]
+    assert lines == [line_of(PROGRAM, "value"), line_of(PROGRAM, "count")]
     assert "8 bytes at 0x0 of count.pool, thread 0" in done.stdout
     assert "the line at 0x0 of values.pool" in done.stdout
     image = tmp_path / "found" / violation["image"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from crash_sources import line_of
 from installed import Fencepost
 
 PROGRAMS = Path(__file__).parent / "crash_programs"
@@ -34,11 +35,6 @@ def explore(fencepost: Fencepost, tmp_path: Path, request) -> Explore:
     return run
 
 
-def line_of(remark: str) -> int:
-    text = PROGRAM.read_text().splitlines()
-    return 1 + next(number for number, line in enumerate(text) if line.endswith(f"/* {remark} */"))
-
-
 def frame_of(store: dict[str, Any]) -> dict[str, Any]:
     source = store["source"]
     frame: dict[str, Any] = source["frames"][source["program_frame"]]
@@ -61,5 +57,5 @@ def test_a_missing_flush_is_found_in_them_and_in_what_a_program_executes(explore
     [violation] = result["violations"]
     assert violation["fault"] == "missing_flush"
     lost, durable = frame_of(violation["lost"]), frame_of(violation["durable"])
-    assert (lost["function"], lost["line"]) == ("put", line_of("data"))
-    assert durable["line"] == line_of("valid")
+    assert (lost["function"], lost["line"]) == ("put", line_of(PROGRAM, "data"))
+    assert durable["line"] == line_of(PROGRAM, "valid")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from crash_sources import line, line_of
 from fencepost.crash.operations import Marks, Operations
 from installed import FENCEPOST, INCLUDE, Fencepost
 
@@ -49,17 +50,6 @@ def explore(fencepost: Fencepost, tmp_path: Path) -> Explore:
         return done, json.loads(result.read_text()) if result.exists() else {}
 
     return run
-
-
-def line_of(remark: str) -> int:
-    text = PROGRAM.read_text().splitlines()
-    return 1 + next(number for number, line in enumerate(text) if line.endswith(f"/* {remark} */"))
-
-
-def line(store: dict[str, Any]) -> int:
-    source = store["source"]
-    found: int = source["frames"][source["program_frame"]]["line"]
-    return found
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
@@ -112,7 +102,10 @@ def test_what_ended_and_was_never_flushed_is_lost_with_its_operation(explore, tm
     done, result = explore("late")
     assert done.returncode == 1, done.stdout + done.stderr
     [violation] = result["violations"]
-    assert (violation["fault"], line(violation["lost"])) == ("missing_flush", line_of("count"))
+    assert (violation["fault"], line(violation["lost"])) == (
+        "missing_flush",
+        line_of(PROGRAM, "count"),
+    )
     assert violation["has_ended"] and violation["durable"] is None
     assert "its operation has ended, so it has to be durable" in done.stdout
     operations = violation["operations"]
@@ -134,7 +127,10 @@ def test_a_violation_says_in_which_operations_it_is_seen(explore):
     done, result = explore("unflushed", check="./operations {{image}} {} check")
     assert done.returncode == 1, done.stdout + done.stderr
     [violation] = result["violations"]
-    assert (violation["fault"], line(violation["lost"])) == ("missing_flush", line_of("value"))
+    assert (violation["fault"], line(violation["lost"])) == (
+        "missing_flush",
+        line_of(PROGRAM, "value"),
+    )
     assert violation["operation"] == "put"
     seen = {one["operation"]: one["images"] for one in violation["by_operation"]}
     assert set(seen) >= {"put k=0", "put k=1", "put k=2"}

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from crash_sources import line, line_of
 from installed import Fencepost
 
 PROGRAM = Path(__file__).parent / "crash_programs" / "ordered.c"
@@ -32,17 +33,6 @@ def explore(fencepost: Fencepost, tmp_path: Path, request) -> Callable[..., Expl
         return done, json.loads((tmp_path / "found" / "crash.json").read_text())
 
     return run
-
-
-def line_of(remark: str) -> int:
-    text = PROGRAM.read_text().splitlines()
-    return 1 + next(number for number, line in enumerate(text) if line.endswith(f"/* {remark} */"))
-
-
-def line(store: dict[str, Any]) -> int:
-    source = store["source"]
-    found: int = source["frames"][source["program_frame"]]["line"]
-    return found
 
 
 @pytest.mark.few(4)
@@ -73,8 +63,8 @@ def test_what_is_not_flushed_before_the_call_is_found(how, explore):
     assert done.returncode == 1, done.stdout + done.stderr
     violation = result["violations"][0]
     assert violation["fault"] == "missing_flush"
-    assert line(violation["lost"]) == line_of("first")
-    assert line(violation["durable"]) == line_of("second")
+    assert line(violation["lost"]) == line_of(PROGRAM, "first")
+    assert line(violation["durable"]) == line_of(PROGRAM, "second")
 
 
 def test_threads_that_share_nothing_have_both_lines_in_doubt_at_one_instant(explore):

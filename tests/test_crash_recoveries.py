@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from crash_sources import line, line_of
 from fencepost.crash.recoveries import lines_written
 from installed import Fencepost
 
@@ -30,17 +31,6 @@ def explore(fencepost: Fencepost, tmp_path: Path, request) -> Explore:
     return run
 
 
-def line_of(remark: str) -> int:
-    text = PROGRAM.read_text().splitlines()
-    return 1 + next(number for number, line in enumerate(text) if line.endswith(f"/* {remark} */"))
-
-
-def line(store: dict[str, Any]) -> int:
-    source = store["source"]
-    found: int = source["frames"][source["program_frame"]]["line"]
-    return found
-
-
 def test_a_recovery_that_survives_power_cuts_is_not_accused(explore):
     done, result = explore("./undone {image} good")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -56,8 +46,8 @@ def test_a_recovery_that_clears_its_log_too_early_is_found_with_both_lines(explo
     assert result["violations"] == [] and result["counts"]["failing"] == 0
     [violation] = result["recoveries"]["violations"]
     assert violation["fault"] == "missing_flush"
-    assert line(violation["lost"]) == line_of("taken back")
-    assert line(violation["durable"]) == line_of("log cleared")
+    assert line(violation["lost"]) == line_of(PROGRAM, "taken back")
+    assert line(violation["durable"]) == line_of(PROGRAM, "log cleared")
     assert "violation 1 of the recovery: missing flush" in done.stdout
     assert done.stdout.rstrip().splitlines()[-1].startswith("crash: 1 violation in ")
     assert (tmp_path / "found" / violation["image"]).is_file()

@@ -9,16 +9,12 @@ from typing import Any
 
 import pytest
 
+from crash_sources import line_of
 from installed import Fencepost
 
 PROGRAM = Path(__file__).parent / "crash_programs" / "torn.c"
 
 Explored = tuple[subprocess.CompletedProcess[str], dict[str, Any]]
-
-
-def line_of(remark: str) -> int:
-    text = PROGRAM.read_text().splitlines()
-    return 1 + next(number for number, line in enumerate(text) if line.endswith(f"/* {remark} */"))
 
 
 @pytest.fixture(params=["-O0", "-O2"])
@@ -51,7 +47,7 @@ def only(result: dict[str, Any]) -> tuple[str, int, int]:
 def test_a_store_of_16_bytes_is_torn_in_a_line_and_between_two(explore, kind):
     done, result = explore(kind)
     assert done.returncode == 1, done.stdout + done.stderr
-    at = line_of("set pair")
+    at = line_of(PROGRAM, "set pair")
     assert only(result) == ("torn", at, at)
     assert result["unexplained"] == []
     assert "align it, give it a checksum, or keep two copies" in done.stdout
@@ -68,7 +64,11 @@ def test_a_wider_store_that_the_platform_keeps_whole_is_not_torn(explore):
 def test_non_temporal_stores_to_one_line_are_ordered_by_a_fence_alone(explore):
     done, result = explore("streamed")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert only(result) == ("missing_fence", line_of("stream data"), line_of("stream valid"))
+    assert only(result) == (
+        "missing_fence",
+        line_of(PROGRAM, "stream data"),
+        line_of(PROGRAM, "stream valid"),
+    )
     assert "a fence behind the non-temporal store at" in done.stdout
 
 
@@ -81,6 +81,10 @@ def test_caches_that_persist_keep_stores_and_not_what_waits_to_be_combined(explo
     caches = ("--set", "platform.persistence=caches")
     done, result = explore("late", *caches)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert only(result) == ("missing_fence", line_of("unfenced data"), line_of("published"))
+    assert only(result) == (
+        "missing_fence",
+        line_of(PROGRAM, "unfenced data"),
+        line_of(PROGRAM, "published"),
+    )
     assert result["platform"]["persistence"] == "caches"
     assert "persistence caches (--set), stores whole in 8 aligned bytes (default)" in done.stdout

@@ -28,7 +28,9 @@ use fencepost_kernel::line::{ByteMask, LINE_BYTES, LineAddress};
 use fencepost_kernel::message::Cause;
 use fencepost_kernel::time::Time;
 
-/// A line that cores take from each other counts as the core's own again when it has had it for so long.
+/// A line that cores take from each other counts as the core's own again when it has had it for so long: longer than
+/// the way of a request through caches and memory, so whoever wanted it has taken it. Exact order costs the host a wake
+/// for each store.
 const CONTENDED_CYCLES: u64 = 4096;
 
 /// How far stores, flushes and fences have taken effect, and what keeps the next ones.

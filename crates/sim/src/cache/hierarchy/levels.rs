@@ -53,11 +53,8 @@ impl Hierarchy {
         let line = *array.line(index);
         let response: u64 = self.private[..=level].iter().map(|level| level.response).sum();
         let ready = cycle.max(line.ready) + response + self.to_core(request.side);
-        self.fill_private(
-            request,
-            Line { is_contended: line.is_contended, ..Line::new(line.state, line.version, ready) },
-            level,
-        );
+        let content = Line { is_contended: line.is_contended, ..Line::new(line.state, line.version, ready) };
+        self.fill_private(request, content, level);
         Some((ready, line.version))
     }
 
