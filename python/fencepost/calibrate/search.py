@@ -28,7 +28,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
-from fencepost import machines
+from fencepost import interruptions, machines
 from fencepost._core import InputError
 from fencepost.calibrate import measurement, study_rows
 from fencepost.calibrate.data import Target
@@ -93,6 +93,16 @@ def finished(futures: Sequence[OnItsWay]) -> list[Any]:
         raise
 
 
+class _Backend(JournalFileBackend):
+    """An interrupt waits until an entry is written: optuna's lock, half given back, would make a
+    fault of it."""
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        """Adds these at the end."""
+        with interruptions.held():
+            super().append_logs(logs)
+
+
 @contextmanager
 def journal(path: Path) -> Iterator[JournalStorage]:
     """The journal of that file, for this process alone; raises `InputError`."""
@@ -108,7 +118,7 @@ def journal(path: Path) -> Iterator[JournalStorage]:
                 raise InputError(f"{path}: this is no journal of a search; name another file")
             os.truncate(path, written.rfind(b"\n") + 1)
             Path(f"{path}.lock").unlink(missing_ok=True)
-            yield JournalStorage(JournalFileBackend(str(path)))
+            yield JournalStorage(_Backend(str(path)))
     except BlockingIOError as error:
         raise InputError(f"{path}: another process searches for the same just now") from error
 
