@@ -25,7 +25,11 @@ DELAY_MAX_S = 1.2
 
 
 def descendants(of: int) -> Iterator[int]:
-    for folder in Path(f"/proc/{of}/task").glob("*"):
+    try:
+        threads = list(Path(f"/proc/{of}/task").iterdir())
+    except OSError:  # it has ended
+        return
+    for folder in threads:
         try:
             children = (folder / "children").read_text().split()
         except OSError:
