@@ -257,13 +257,13 @@ impl<'a> Context<'a> {
     #[inline]
     pub fn wake_other(&mut self, component: ComponentId, time: Time, token: u64) {
         debug_assert!(time >= self.now, "a wake cannot be in the past");
-        self.queue.push(time, component, Event::Wake { token });
+        self.queue.push_wake(time, self.component, component, token);
     }
 
     /// Asks for an [`Event::Wake`] with `token` at `time`.
     #[inline]
     pub fn wake_at(&mut self, time: Time, token: u64) {
         debug_assert!(time >= self.now, "a wake cannot be in the past");
-        self.queue.push(time, self.component, Event::Wake { token });
+        self.queue.push_wake(time, self.component, self.component, token);
     }
 }

@@ -129,6 +129,15 @@ impl Credits {
         keys.min()
     }
 
+    /// The places of all, to be replaced by others in the same order.
+    pub(super) fn keys_mut(&mut self) -> impl Iterator<Item = &mut Key> {
+        let classes = self.ports.iter_mut().flat_map(|port| &mut port.classes);
+        classes.flat_map(|returned| {
+            let awaited = Some(&mut returned.awaited_until).filter(|key| ![0, Key::MAX].contains(*key));
+            awaited.into_iter().chain(&mut returned.under_way)
+        })
+    }
+
     #[inline]
     fn returned(&mut self, from: usize, to: (ComponentId, PortId), class: MessageClass) -> &mut Returned {
         if self.ports.get(from).is_none_or(|port| port.to != to) {

@@ -3,7 +3,7 @@
 //! A heap in which each node has four children, which lie in one line of the host's cache: half as many levels as with
 //! two, and each level costs one line.
 
-/// When an event is due, in which order it was sent, and where it lies; compared as one number.
+/// The place of an event among all, and where it lies; compared as one number.
 pub(super) type Key = u128;
 
 /// Children of a node.
@@ -85,6 +85,12 @@ impl Heap {
             node = CHILDREN * node + 1 + child;
         }
         *self.at(node) = key;
+    }
+
+    /// All keys, to be replaced by others in the same order.
+    pub(super) fn keys_mut(&mut self) -> impl Iterator<Item = &mut Key> {
+        let others = self.children.iter_mut().flat_map(|siblings| &mut siblings.0);
+        std::iter::once(&mut self.root).chain(others).take(self.len)
     }
 
     /// Takes all out.

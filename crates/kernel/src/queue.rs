@@ -1,6 +1,15 @@
-//! The one queue of events: earliest first, and in the order sent where times are equal.
-
-use std::collections::VecDeque;
+//! The one queue of events: earliest first, and at equal times in an order that does not depend on who sent first.
+//!
+//! An event's place is one number, whose fields are, from the highest bits down:
+//!
+//! | bits | field | decides |
+//! |--:|---|---|
+//! | 54 | time in ps | up to five hours |
+//! | 8 | step | what is sent for the present instant comes after all that were sent for it before it began, and so on: a chain of causes without time keeps its order (from the 255th link on, all are one step) |
+//! | 1 | kind | messages and credits come before wakes, so that who wakes sees all that has arrived |
+//! | 26 | turn | the receiving port, or who asked for the wake, shuffled anew for each instant: of equal hosts that run in step each is first equally often |
+//! | 19 | sequence | what comes to one port, or is asked for by one component, keeps the order in which it was sent |
+//! | 20 | slot | where the event lies; decides nothing |
 
 use super::credits::{Credits, Due};
 use super::event::Event;
@@ -9,10 +18,16 @@ use super::id::{ComponentId, PortId};
 use crate::message::MessageClass;
 use crate::time::Time;
 
-/// Bits of a key that hold the slot.
-const SLOT_BITS: u32 = 24;
-/// Lower bits of a key: what is not the time.
-const ORDER_BITS: u32 = 64;
+const SLOT_BITS: u32 = 20;
+const SEQUENCE_BITS: u32 = 19;
+const TURN_BITS: u32 = 26;
+const STEP_BITS: u32 = 8;
+const TURN_SHIFT: u32 = SLOT_BITS + SEQUENCE_BITS;
+const KIND_SHIFT: u32 = TURN_SHIFT + TURN_BITS;
+const STEP_SHIFT: u32 = KIND_SHIFT + 1;
+const TIME_SHIFT: u32 = STEP_SHIFT + STEP_BITS;
+/// Ports of a component that have turns of their own.
+const PORT_BITS: u32 = 10;
 
 /// An event with its receiver.
 #[derive(Clone, Debug)]
@@ -28,36 +43,78 @@ struct Slab<T> {
     free: Vec<u32>,
 }
 
-/// Pending events of a simulation, ordered by (time, sequence of sending).
+/// Pending events of a simulation, in the order of their places.
 ///
-/// The heap holds small keys only; the events lie in a slab and do not move while the heap is reordered. What is sent
-/// for the present time stands in a line of its own.
+/// The heap holds places only; the events lie in a slab and do not move while the heap is reordered.
 #[derive(Clone, Default)]
 pub struct EventQueue {
     heap: Heap,
     events: Slab<Pending>,
-    /// The lower bits of the keys of events of the present time, in the order sent.
-    present: VecDeque<u64>,
-    /// The key of the event that was taken last.
+    /// The place of the event that was taken last.
     last: Key,
-    sequence: u64,
+    sequence: u32,
     taken: u64,
     /// Credits that no transmitter waits for, if those are no events.
     credits: Option<Credits>,
 }
 
 impl EventQueue {
-    /// Adds an event for `target` at `time`.
+    /// Adds an event for `target` at `time`: what reaches it there, or a wake that it asks for.
     #[inline(always)]
     pub fn push(&mut self, time: Time, target: ComponentId, event: Event) {
-        let slot = self.events.insert(Pending { target, event });
-        let order = self.sequence << SLOT_BITS | u64::from(slot);
-        if time == self.now() {
-            self.present.push_back(order);
-        } else {
-            self.heap.push(key_at(time, order));
+        match event {
+            Event::Arrival { port, .. } | Event::Credit { port, .. } => {
+                let key = self.place(time, Kind::Delivery, target, port);
+                self.insert(key, target, event);
+            }
+            Event::Wake { token } => self.push_wake(time, target, target, token),
         }
+    }
+
+    /// Wakes `target` at `time`, which `asker` asked for.
+    #[inline(always)]
+    pub fn push_wake(&mut self, time: Time, asker: ComponentId, target: ComponentId, token: u64) {
+        let key = self.place(time, Kind::Wake, asker, PortId(0));
+        self.insert(key, target, Event::Wake { token });
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, key: Key, target: ComponentId, event: Event) {
+        let slot = self.events.insert(Pending { target, event });
+        self.heap.push(key | Key::from(slot));
+    }
+
+    /// The place of what comes next to that port, or is asked for next by that component.
+    #[inline(always)]
+    fn place(&mut self, time: Time, kind: Kind, component: ComponentId, port: PortId) -> Key {
+        if self.sequence == 1 << SEQUENCE_BITS {
+            self.renumber();
+        }
+        debug_assert!(time.as_ps() < 1 << (Key::BITS - TIME_SHIFT), "a simulation lasts up to five hours");
+        let step = if time == self.now() { (step_of(self.last) + 1).min((1 << STEP_BITS) - 1) } else { 0 };
+        let sequence = self.sequence;
         self.sequence += 1;
+        Key::from(time.as_ps()) << TIME_SHIFT
+            | Key::from(step) << STEP_SHIFT
+            | (kind as Key) << KIND_SHIFT
+            | Key::from(turn(time, component, port)) << TURN_SHIFT
+            | Key::from(sequence) << SLOT_BITS
+    }
+
+    /// Sequences begin again at 0, and all that is pending keeps its order.
+    #[cold]
+    #[inline(never)]
+    fn renumber(&mut self) {
+        let mut keys: Vec<&mut Key> = self.heap.keys_mut().chain(std::iter::once(&mut self.last)).collect();
+        keys.extend(self.credits.iter_mut().flat_map(Credits::keys_mut));
+        assert!(keys.len() < 1 << SEQUENCE_BITS, "more than {} events are pending", 1 << SEQUENCE_BITS);
+        keys.sort_unstable();
+        self.sequence = 0;
+        for key in keys {
+            let sequence = Key::from(self.sequence) << SLOT_BITS;
+            *key = *key >> TURN_SHIFT << TURN_SHIFT | sequence | Key::from(slot_of(*key));
+            self.sequence += 1;
+        }
     }
 
     /// A queue in which credits that no transmitter waits for are no events.
@@ -74,12 +131,12 @@ impl EventQueue {
     /// Port number `from` of all gives a credit of `class` back to `to`, which has it at `arrival`.
     #[inline]
     pub fn return_credit(&mut self, from: usize, to: (ComponentId, PortId), class: MessageClass, arrival: Time) {
-        let Some(credits) = &mut self.credits else {
-            return self.push(arrival, to.0, Event::Credit { port: to.1, class });
+        let due = Due { key: self.place(arrival, Kind::Delivery, to.0, to.1), to, class };
+        let as_event = match &mut self.credits {
+            Some(credits) => credits.give_back(from, due, self.last),
+            None => Some(due),
         };
-        let key = key_at(arrival, self.sequence << SLOT_BITS);
-        self.sequence += 1;
-        if let Some(due) = credits.give_back(from, Due { key, to, class }, self.last) {
+        if let Some(due) = as_event {
             self.push_credit(due);
         }
     }
@@ -98,8 +155,7 @@ impl EventQueue {
 
     /// A credit becomes an event, in the place that it has.
     fn push_credit(&mut self, Due { key, to: (target, port), class }: Due) {
-        let slot = self.events.insert(Pending { target, event: Event::Credit { port, class } });
-        self.heap.push(key | Key::from(slot));
+        self.insert(key, target, Event::Credit { port, class });
     }
 
     /// All credits become events; whether there were any.
@@ -114,27 +170,11 @@ impl EventQueue {
     /// Takes the earliest event, with its time and receiver.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, ComponentId, Event)> {
-        let now = self.now();
-        let present = self.present.front().map(|order| key_at(now, *order));
-        let key = match (self.heap.first(), present) {
-            (Some(key), None) => {
-                self.heap.pop();
-                key
-            }
-            // It was sent before this time came, or is a credit that was given back before the other was sent and is
-            // waited for only since.
-            (Some(key), Some(present)) if key < present => {
-                self.heap.pop();
-                key
-            }
-            (_, Some(present)) => {
-                self.present.pop_front();
-                present
-            }
+        let Some(key) = self.heap.first() else {
             // What is left are credits that no transmitter waits for. Time goes on until all have arrived.
-            (None, None) if self.release_credits() => return self.pop(),
-            (None, None) => return None,
+            return if self.release_credits() { self.pop() } else { None };
         };
+        self.heap.pop();
         self.last = key;
         self.taken += 1;
         let Pending { target, event } = self.events.take(slot_of(key));
@@ -150,9 +190,6 @@ impl EventQueue {
     /// When the next event is due.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
-        if !self.present.is_empty() {
-            return Some(self.now());
-        }
         let of_credits = || self.credits.as_ref()?.next(self.last);
         self.heap.first().or_else(of_credits).map(time_of)
     }
@@ -166,7 +203,7 @@ impl EventQueue {
     /// How many events are pending.
     #[inline]
     pub fn len(&self) -> usize {
-        self.heap.len() + self.present.len()
+        self.heap.len()
     }
 
     /// Whether nothing is pending but credits that no transmitter waits for.
@@ -180,7 +217,6 @@ impl EventQueue {
         self.credits = self.credits.take().map(|_| Credits::default());
         self.heap.clear();
         self.events = Slab::default();
-        self.present.clear();
     }
 }
 
@@ -218,14 +254,35 @@ impl<T> Slab<T> {
     }
 }
 
+/// What decides between events of one step.
+#[derive(Clone, Copy)]
+enum Kind {
+    Delivery,
+    Wake,
+}
+
+/// The turn of that port, or of that component, at that time: numbers of [`TURN_BITS`] are mapped to each other one to
+/// one, otherwise at each instant.
 #[inline]
-fn key_at(time: Time, order: u64) -> Key {
-    Key::from(time.as_ps()) << ORDER_BITS | Key::from(order)
+fn turn(time: Time, component: ComponentId, port: PortId) -> u32 {
+    const MASK: u32 = (1 << TURN_BITS) - 1;
+    let random = time.as_ps().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let random = (random ^ random >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mut turn = (component.0 << PORT_BITS ^ u32::from(port.0) ^ random as u32) & MASK;
+    turn = turn.wrapping_mul((random >> 32) as u32 | 1) & MASK;
+    turn ^= turn >> (TURN_BITS / 2);
+    turn = turn.wrapping_mul(0x2C1B_3C6D) & MASK;
+    turn ^ turn >> (TURN_BITS / 2)
 }
 
 #[inline]
 fn time_of(key: Key) -> Time {
-    Time::from_ps((key >> ORDER_BITS) as u64)
+    Time::from_ps((key >> TIME_SHIFT) as u64)
+}
+
+#[inline]
+fn step_of(key: Key) -> u32 {
+    (key >> STEP_SHIFT) as u32 & ((1 << STEP_BITS) - 1)
 }
 
 #[inline]
@@ -235,6 +292,8 @@ fn slot_of(key: Key) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -271,6 +330,66 @@ mod tests {
         assert_eq!((queue.len(), queue.next_time()), (4, Some(Time::from_ps(5))));
         assert_eq!(order(&mut queue), [1, 3, 4, 2]);
         assert!(queue.is_empty());
+    }
+
+    fn credit(port: u16) -> Event {
+        Event::Credit { port: PortId(port), class: CLASS }
+    }
+
+    /// The ports of credits in the order in which they come; of wakes, the token and 100.
+    fn ports(queue: &mut EventQueue) -> Vec<u64> {
+        std::iter::from_fn(|| queue.pop())
+            .map(|(_, _, event)| match event {
+                Event::Wake { token } => 100 + token,
+                Event::Arrival { port, .. } | Event::Credit { port, .. } => u64::from(port.0),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn wakes_come_after_what_arrives_at_the_same_time() {
+        for time in 0..100 {
+            let mut queue = EventQueue::default();
+            queue.push(Time::from_ps(time), ComponentId(0), Event::Wake { token: 0 });
+            queue.push(Time::from_ps(time), ComponentId(3), credit(1));
+            assert_eq!(ports(&mut queue), [1, 100]);
+        }
+    }
+
+    #[test]
+    fn of_ports_in_step_each_is_at_each_place_equally_often() {
+        const PORTS: usize = 16;
+        const INSTANTS: u64 = 16_000;
+        // Ports of one component and ports of several, at all instants and at multiples of a cycle.
+        for (components, cycle) in [(1, 1), (16, 1), (4, 500), (16, 1024)] {
+            let mut often = [[0_u64; PORTS]; PORTS];
+            for instant in 1..=INSTANTS {
+                let mut queue = EventQueue::default();
+                for port in 0..PORTS as u16 {
+                    let component = ComponentId(u32::from(port) % components);
+                    queue.push(Time::from_ps(instant * cycle), component, credit(port));
+                }
+                ports(&mut queue).into_iter().enumerate().for_each(|(place, port)| often[port as usize][place] += 1);
+            }
+            // Six standard deviations of drawing each place by chance.
+            let mean = INSTANTS as f64 / PORTS as f64;
+            let bound = 6.0 * (mean * (1.0 - 1.0 / PORTS as f64)).sqrt();
+            for count in often.as_flattened() {
+                assert!((*count as f64 - mean).abs() < bound, "{components} components, {cycle} ps: {often:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_circle_without_time_keeps_its_order_however_long() {
+        let mut queue = EventQueue::default();
+        let now = Time::from_ps(7);
+        queue.push(now, ComponentId(0), Event::Wake { token: 0 });
+        for expected in 0..1000 {
+            let (time, component, event) = queue.pop().expect("one is pending");
+            assert!(time == now && matches!(event, Event::Wake { token } if token == expected));
+            queue.push(now, ComponentId((component.0 + 1) % 3), Event::Wake { token: expected + 1 });
+        }
     }
 
     #[test]
@@ -346,6 +465,53 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn who_sent_first_decides_nothing_between_ports(
+            sent in prop::collection::btree_set((0..4u64, 0..5u32, 0..5u16), 0..40).prop_map(Vec::from_iter),
+            other in any::<prop::sample::Index>(),
+            seed in any::<u64>(),
+        ) {
+            let in_order = |sent: &[(u64, u32, u16)]| {
+                let mut queue = EventQueue::default();
+                for (time, component, port) in sent {
+                    queue.push(Time::from_ps(1 + time + seed % 1000), ComponentId(*component), credit(*port));
+                }
+                let next = std::iter::from_fn(|| queue.pop());
+                next.map(|(time, component, event)| (time, component, format!("{event:?}"))).collect::<Vec<_>>()
+            };
+            let mut otherwise = sent.clone();
+            otherwise.reverse();
+            otherwise.rotate_left(if sent.is_empty() { 0 } else { other.index(sent.len()) });
+            prop_assert_eq!(in_order(&sent), in_order(&otherwise));
+        }
+
+        #[test]
+        fn sequences_that_begin_again_change_no_order(
+            steps in prop::collection::vec((0..4u64, 0..3u32, any::<bool>(), any::<bool>()), 1..200),
+            again in 1..40u32,
+        ) {
+            let in_order = |first: u32| {
+                let mut queue = EventQueue { sequence: first, ..EventQueue::holding_credits() };
+                let mut order = Vec::new();
+                for (token, (later, component, is_credit, takes)) in (0..).zip(&steps) {
+                    let time = Time::from_ps(queue.now().as_ps() + later);
+                    let component = ComponentId(*component);
+                    if *is_credit {
+                        queue.return_credit(component.0 as usize, (component, PORT), CLASS, time);
+                    } else {
+                        queue.push(time, component, Event::Wake { token });
+                    }
+                    if *takes {
+                        order.push(format!("{:?}", queue.pop()));
+                        order.push(format!("{:?}", queue.take_credits(component.0 as usize, (component, PORT), CLASS)));
+                    }
+                }
+                order.extend(std::iter::from_fn(|| queue.pop()).map(|event| format!("{event:?}")));
+                order
+            };
+            prop_assert_eq!(in_order(0), in_order((1 << SEQUENCE_BITS) - again));
+        }
+
         #[test]
         fn credits_that_are_no_events_come_when_they_would_have(
             wants in prop::collection::vec(0..60u64, 0..50),

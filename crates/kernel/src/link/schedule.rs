@@ -34,7 +34,7 @@ pub(super) struct Schedule {
     pub busy_ps: u64,
     /// The last control flits that carry nothing but credits or ask for a retry: from when to when.
     control: (Time, Time),
-    pub control_flits: u64,
+    control_flits: u64,
     /// The flit that takes credits along now, and how many it has of each class.
     credit_flit: Option<Time>,
     credits: [u16; MessageClass::COUNT],
@@ -125,6 +125,12 @@ impl Schedule {
         } else {
             start
         }
+    }
+
+    /// How many control flits had started before `now`: a later one may still give its credits to a message.
+    pub fn control_flits(&self, now: Time) -> u64 {
+        let (begin, end) = self.control;
+        self.control_flits - u64::from(begin < end && begin >= now)
     }
 
     /// A credit of `class` is to go back at `now`: when it arrives. It takes the next flit that starts, or a control

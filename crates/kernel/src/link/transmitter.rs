@@ -174,7 +174,7 @@ impl Transmitter {
         StatsNode::group([
             ("messages", per_class(&stats.messages)),
             ("flits", StatsNode::Counter(schedule.flits())),
-            ("control_flits", StatsNode::Counter(schedule.control_flits)),
+            ("control_flits", StatsNode::Counter(schedule.control_flits(now))),
             ("slots", StatsNode::Counter(stats.slots)),
             ("credit_stalls", per_class(&stats.credit_stalls)),
             ("credit_wait_ps", per_class(&stats.credit_wait_ps)),

@@ -63,3 +63,11 @@ fn a_message_goes_before_a_control_flit_that_is_arranged_for_later() {
     bench.offer(1_000, completion(1_000));
     assert_eq!(bench.arrivals(), [(7_000, MessageClass::S2mNdr)]);
 }
+
+#[test]
+fn a_control_flit_counts_once_no_message_can_take_its_credits_along() {
+    let mut bench = bench(4);
+    bench.return_credit(10_000, CLASS);
+    let counted = |ps| bench.transmitter.stats(Time::from_ps(ps)).counter("control_flits");
+    assert_eq!([9_000, 10_000, 10_001].map(counted), [0, 0, 1]);
+}

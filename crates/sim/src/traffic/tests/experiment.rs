@@ -128,6 +128,36 @@ fn no_host_is_kept_from_a_full_persist_buffer_by_another() {
     }
 }
 
+/// Hosts in step: all send the same at the same instants, each to its own part of the memory.
+#[test]
+fn of_sixteen_equal_hosts_in_step_none_is_served_better_for_its_number() {
+    let hosts = 16;
+    let all =
+        |text: &str| (0..hosts).map(|number| text.replace('#', &number.to_string())).collect::<Vec<_>>().join(", ");
+    let hosts_of = format!("fabric.hosts=[{}]", all("'host#'"));
+    let at_one_switch = format!("fabric.edges=[{}, 'switch -> pm0']", all("'host# -> switch'"));
+    let at_one_switch = machine(&[&hosts_of, "fabric.switches=['switch']", "fabric.devices=['pm0']", &at_one_switch]);
+    let at_one_device = format!("fabric.edges=[{}]", all("'host# -> pm0'"));
+    let at_one_device = machine(&[&hosts_of, "fabric.switches=[]", "fabric.devices=['pm0']", &at_one_device]);
+    let saturating = StreamConfig { outstanding: 8, ..pm_reads() };
+    let in_bursts = StreamConfig { dependent: true, inject_delay_ns: 3_000.0, ..pm_reads() };
+    let loads = [(saturating, 1_000_000.0), (in_bursts, 8_000_000.0)];
+    for (machine, (stream, measure_ns)) in
+        [&at_one_switch, &at_one_device].into_iter().flat_map(|machine| loads.iter().map(move |load| (machine, load)))
+    {
+        let streams = vec![vec![stream.clone()]; hosts];
+        let experiment = Experiment { streams, measure_ns: *measure_ns, ..experiment(Vec::new()) };
+        let json = run(machine, &experiment).to_json();
+        for path in ["bandwidth_gb_per_s", "latency_ns/mean", "latency_ns/p99"] {
+            let of_host = |host: usize| json.pointer(&format!("/hosts/{host}/streams/0/reads/{path}"));
+            let figures: Vec<f64> = (0..hosts).map(|host| of_host(host).unwrap().as_f64().unwrap()).collect();
+            let mean = figures.iter().sum::<f64>() / hosts as f64;
+            let worst = figures.iter().map(|figure| (figure / mean - 1.0).abs()).fold(0.0, f64::max);
+            assert!(worst < 0.01, "{path} of each host: {figures:?}");
+        }
+    }
+}
+
 /// What is traced has all credits as events, and the same figures.
 fn assert_the_same_traced(machine: &Machine, scheme: Scheme, experiment: &Experiment) {
     let measured = |is_traced: bool| {
