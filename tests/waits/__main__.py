@@ -3,8 +3,11 @@
     .venv/bin/python -m tests.waits                          all programs by gcc -O2
     .venv/bin/python -m tests.waits 'lock_*-gcc-O2' --on one two
     .venv/bin/python -m tests.waits '*'                      everything: half an hour
+    .venv/bin/python -m tests.waits --far                    where memory is far, by gcc -O2
 
 Time is over that of the critical path, and over the reference's; instructions over the reference's.
+The last columns are `forced_waits`, `polling_share`, `early_load_share` and `dropped_edges` of
+docs/results-reference.md.
 """
 
 from __future__ import annotations
@@ -14,12 +17,26 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .cases import Case, matching
-from .judge import faults
+from .cases import FAR, PROGRAMS, Case, matching
+from .judge import faults, faults_elsewhere
 from .measure import Bench, Measured
 from .processors import Processors
 
 COLUMNS = "{:45} {:>6} {:>13} {:>9} {:>9} {:>9} {:>7} {:>8} {:>7} {:>7}"
+HEADINGS = (
+    "case",
+    "on",
+    "instructions",
+    "of ref.",
+    "time/path",
+    "of ref.",
+    "forced",
+    "polling",
+    "early",
+    "dropped",
+)
+COLUMNS_FAR = "{:45} {:>9} {:>9} {:>9} {:>7}"
+HEADINGS_FAR = ("time/path where far is:", "nothing", "first's", "all's", "forced")
 
 
 def main() -> int:
@@ -29,44 +46,48 @@ def main() -> int:
     parser.add_argument("patterns", nargs="*", default=["*-gcc-O2"], metavar="PATTERN")
     names = [one.value for one in Processors]
     parser.add_argument("--on", nargs="+", choices=names, default=names)
+    parser.add_argument(
+        "--far",
+        action="store_true",
+        help="record once, on two, and replay where the first thread's memory is far, or all's",
+    )
     parser.add_argument("--quiet", action="store_true", help="the table alone, not what is wrong")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the records there")
     arguments = parser.parse_args()
-    cases = matching(arguments.patterns)
+    cases = matching(arguments.patterns, FAR if arguments.far else PROGRAMS)
     if not cases:
         parser.error(f"no case matches {' '.join(arguments.patterns)}; '*' shows all")
     wanted = [one for one in Processors if one.value in arguments.on]
-    headings = (
-        "case",
-        "on",
-        "instructions",
-        "of ref.",
-        "time/path",
-        "of ref.",
-        "forced",
-        "polling",
-        "early",
-        "dropped",
-    )
-    print(COLUMNS.format(*headings))
+    print(COLUMNS_FAR.format(*HEADINGS_FAR) if arguments.far else COLUMNS.format(*HEADINGS))
+    found_in = _faults_elsewhere if arguments.far else _faults
+    wrong = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         bench = Bench(cases, wanted, folder, is_kept=arguments.keep is not None)
-        wrong = sum(_is_wrong(case, bench, arguments.quiet) for case in cases)
+        for case in cases:
+            found = found_in(case, bench)
+            for fault in found if not arguments.quiet else ():
+                print(f"    {fault}", flush=True)
+            wrong += bool(found)
     print(f"waits: {len(cases) - wrong} of {len(cases)} as they must be")
     return int(wrong > 0)
 
 
-def _is_wrong(case: Case, bench: Bench, is_quiet: bool) -> bool:
-    """Prints the case's rows, and what is wrong with them."""
+def _faults(case: Case, bench: Bench) -> list[str]:
+    """Prints the case's rows; what is wrong with them."""
     recordings, reference = bench.recordings(case), bench.reference(case)
     for processors, one in recordings.items():
         _print_row(case, processors, one, reference[processors] if reference else None)
-    found = faults(recordings, reference)
-    for fault in found if not is_quiet else ():
-        print(f"    {fault}", flush=True)
-    return bool(found)
+    return faults(recordings, reference)
+
+
+def _faults_elsewhere(case: Case, bench: Bench) -> list[str]:
+    """Prints the case's row on machines with far memory; what is wrong with it."""
+    one = bench.elsewhere(case)
+    times = (f"{time:.3f}" for time in (one.near, one.first_far, one.all_far))
+    print(COLUMNS_FAR.format(case.name, *times, one.forced_waits), flush=True)
+    return faults_elsewhere(one)
 
 
 def _print_row(case: Case, on: Processors, one: Measured, reference: Measured | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .measure import Measured, Recordings
+from .measure import Elsewhere, Measured, Recordings
 
 INSTRUCTIONS_APART = 0.02
 TIME_APART = 0.05
@@ -10,6 +10,7 @@ TIME_OFF_CRITICAL_PATH = 0.05
 POLLING_SHARE = 0.01
 INSTRUCTIONS_OF_REFERENCE = (0.95, 1.3)
 TIME_OFF_REFERENCE = 0.10
+TIME_ELSEWHERE = 0.15
 
 
 def faults(recordings: Recordings, reference: Recordings | None) -> list[str]:
@@ -42,6 +43,19 @@ def _faults_of_one(one: Measured) -> list[str]:
         found.append("the run has no `polling_share`")
     elif one.polling_share >= POLLING_SHARE:
         found.append(f"polling_share {one.polling_share:.3f}")
+    return found
+
+
+def faults_elsewhere(one: Elsewhere) -> list[str]:
+    """What is wrong with the replays on machines with far memory, in words."""
+    found = [f"{one.forced_waits} forced waits"] if one.forced_waits > 0 else []
+    for far, time in (
+        ("no memory", one.near),
+        ("the first thread's memory", one.first_far),
+        ("all memory", one.all_far),
+    ):
+        if abs(time - 1) > TIME_ELSEWHERE:
+            found.append(f"takes {time:.3f} of the critical path's time where {far} is far")
     return found
 
 
