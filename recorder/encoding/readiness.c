@@ -4,7 +4,7 @@
 #include "baton.h"
 #include "channel_key.h"
 #include "platform.h"
-#include "random_bytes.h"
+#include "random_files.h"
 #include "raw_system_call.h"
 #include "signal_calls.h"
 #include "thread.h"
@@ -18,7 +18,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -54,11 +53,6 @@ static bool stat_of(int descriptor, struct stat *status) {
 /* Whether it is a pipe, a socket or a terminal: what others make ready. */
 static bool is_stream(const struct stat *status) {
   return !S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode) && !S_ISBLK(status->st_mode);
-}
-
-static bool is_random(const struct stat *status) {
-  return S_ISCHR(status->st_mode) && major(status->st_rdev) == 1 &&
-         (minor(status->st_rdev) == 8 || minor(status->st_rdev) == 9);
 }
 
 /* How long a socket waits at most. */
@@ -115,12 +109,12 @@ static enum baton_call transfer(struct thread *thread, const struct system_call 
                                 bool is_alone, int64_t *result) {
   int descriptor = (int)call->argument[0];
   struct stat status;
-  if (!stat_of(descriptor, &status) || !is_stream(&status))
+  if (!stat_of(descriptor, &status))
     return CALL_GOES_ON;
-  if (call->x86_64 == SYS_read && is_random(&status)) {
-    *result = random_fill(call->argument[1], call->argument[2]);
+  if (call->x86_64 == SYS_read && random_file_read(call, &status, result))
     return CALL_IS_MADE;
-  }
+  if (!is_stream(&status))
+    return CALL_GOES_ON;
   if (is_nonblocking(descriptor) || asks_not_to_wait(call))
     return CALL_GOES_ON;
   /* What is ready takes no time, however late the kernel is. */

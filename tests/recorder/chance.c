@@ -25,6 +25,14 @@ int main(void) {
   if (read(file, &word, sizeof(word)) != sizeof(word))
     return 3;
   printf("urandom %jx\n", (uintmax_t)word);
+  char identifier[100];
+  file = open("/proc/sys/kernel/random/uuid", O_RDONLY);
+  if (read(file, identifier, 10) != 10 || read(file, identifier, sizeof(identifier)) != 27 ||
+      lseek(file, 0, SEEK_SET) != 0 || read(file, identifier, sizeof(identifier)) != 37 ||
+      read(file, identifier + 37, 1) != 0 || identifier[14] != '4' || identifier[36] != '\n')
+    return 4;
+  identifier[36] = 0;
+  printf("identifier %s\n", identifier);
   memcpy(&word, (void *)getauxval(AT_RANDOM), sizeof(word));
   printf("auxiliary %jx\n", (uintmax_t)word);
   for (clockid_t clock = CLOCK_REALTIME; clock <= CLOCK_BOOTTIME; clock++) {
