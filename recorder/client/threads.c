@@ -34,7 +34,10 @@ static void on_thread_exit(void *drcontext) {
 void threads_init(void) {
   field_index = drmgr_register_tls_field();
   dr_raw_tls_calloc(&position_tls_segment, &position_tls_offset, TLS_SLOTS, 0);
-  drmgr_register_thread_init_event(on_thread_start);
+  /* Behind all others: the process may end while the thread waits there for its first turn, and
+   * what ends a thread relies on what began it. */
+  drmgr_priority_t priority = {sizeof(priority), "fencepost.threads", NULL, NULL, 1000};
+  drmgr_register_thread_init_event_ex(on_thread_start, &priority);
   drmgr_register_thread_exit_event(on_thread_exit);
 }
 

@@ -182,6 +182,10 @@ static void send_start(struct thread *thread) {
   thread->is_known = true;
 }
 
+static bool has_encoder(const struct thread *thread) {
+  return thread->encoder.predictor.nothing != NULL;
+}
+
 static void start_encoder(struct thread *thread, uint32_t sequence, uint64_t position) {
   encoder_init(&thread->encoder, thread->id, sequence, position);
   thread->encoder.values = values_are_recorded ? &thread->values : NULL;
@@ -241,7 +245,7 @@ static bool start_recording(struct thread *thread) {
 
 void thread_continue_in_child(struct thread *thread) {
   uint64_t stack_pointer = platform_stack_pointer(thread);
-  if (thread->encoder.predictor.nothing != NULL)
+  if (has_encoder(thread))
     encoder_free(&thread->encoder);
   if (values_are_recorded) {
     value_queue_free(&thread->values);
@@ -295,14 +299,15 @@ bool thread_begin(struct thread *thread, void *engine_thread, uint64_t **positio
 void thread_end(struct thread *thread) {
   if (!thread->is_recorded && thread_is_followed(thread))
     thread_drain(thread); /* and counts what it did */
-  /* A forked child is told of the end of threads that it never had. */
-  if (thread->is_recorded && thread->process == recording.process &&
+  /* A forked child is told of the end of threads that it never had. One that waited for its first
+   * turn when the process ended has done nothing. */
+  if (thread->is_recorded && has_encoder(thread) && thread->process == recording.process &&
       process_id_of_caller() == recording.process) {
     thread_event_clocked(thread, EVENT_THREAD_EXIT, clock_advance(), NULL, 0);
     thread_flush(thread);
     __atomic_sub_fetch(&recording.control->live_threads, 1, __ATOMIC_SEQ_CST);
   }
-  if (thread->encoder.predictor.nothing != NULL)
+  if (has_encoder(thread))
     encoder_free(&thread->encoder);
   value_queue_free(&thread->values);
   write_order_free(thread);

@@ -118,6 +118,7 @@ int children_wait(struct control_area *area, const char *roi, int *has_failed) {
     } else if (process > 0) {
       note_reaped(area, children, process, status);
     } else {
+      recorded_process_tell_late();
       if (!seal_ended(area, children, roi, false))
         *has_failed = 1;
       nanosleep(&(struct timespec){.tv_nsec = LOOK_MS * 1000000}, NULL);

@@ -82,6 +82,7 @@ int main(int argc, char **argv) {
               program.machine == MACHINE_AARCH64 ? ISA_AARCH64 : ISA_X86_64);
   copy_option(control->engine, sizeof(control->engine), "the engine's name",
               program.machine == MACHINE_AARCH64 ? emulator.engine : "DynamoRIO " ENGINE_VERSION);
+  recorded_process_hold_signals();
   record_file_create(&file, &arguments, &program, control);
   copy_option(control->record_path, sizeof(control->record_path), "the record's path",
               file.partial_path);

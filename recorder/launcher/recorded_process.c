@@ -33,6 +33,13 @@
 static volatile sig_atomic_t process;
 static struct control_area *the_control;
 static pid_t the_starter; /* or 0 */
+/* What was sent to all last, and who has got it. */
+static volatile sig_atomic_t sent_signal;
+static volatile uint64_t sent_at_ns;
+static volatile unsigned char has_got[CONTROL_PROCESSES_MAX];
+
+/* As they were before we held them. */
+static sigset_t unheld;
 
 unsigned control_area_count(const struct control_area *control) {
   unsigned count = __atomic_load_n(&control->processes, __ATOMIC_SEQ_CST);
@@ -129,8 +136,10 @@ static bool send_to_children(int signal) {
   unsigned count = control_area_count(the_control);
   for (unsigned i = 1; i < count; i++) {
     const struct process_control *child = &the_control->process[i];
-    if (child->process > 0 && !child->is_sealed && !child->is_waited_for)
+    if (child->process > 0 && !child->is_sealed && !child->is_waited_for) {
       are_any = send_to(child->process, child, signal) || are_any;
+      has_got[i] = true;
+    }
   }
   return are_any;
 }
@@ -180,7 +189,10 @@ static void tell(int signal) {
     return;
   }
   nanosleep(&(struct timespec){.tv_nsec = OWN_COPY_NS}, NULL);
+  memset((void *)has_got, 0, sizeof(has_got));
   send_to_all(signal);
+  sent_signal = signal;
+  sent_at_ns = now_ns();
   if (signal == SIGTERM && told_at_ns == 0) {
     told_at_ns = now;
     alarm(PATIENCE_SECONDS);
@@ -207,6 +219,20 @@ static void on_alarm(int signal) {
   errno = error;
 }
 
+void recorded_process_tell_late(void) {
+  if (sent_signal == 0 || now_ns() > sent_at_ns + SAME_SIGNAL_NS)
+    return;
+  unsigned count = control_area_count(the_control);
+  for (unsigned i = 1; i < count; i++) {
+    const struct process_control *child = &the_control->process[i];
+    if (child->process <= 0 || child->is_sealed || has_got[i] ||
+        process_is_running(child->parent, 0))
+      continue;
+    send_to(child->process, child, sent_signal);
+    has_got[i] = true;
+  }
+}
+
 static const int forwarded[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 #define FORWARDED_COUNT (sizeof(forwarded) / sizeof(forwarded[0]))
 
@@ -230,16 +256,18 @@ static void end_with(pid_t starter) {
     raise(SIGALRM);
 }
 
-void recorded_process_start(const struct program *program, const struct emulator *emulator,
-                            struct control_area *control, int control_descriptor, int starter) {
-  sigset_t held, before;
-  make_lifeline(control);
-  /* No signal is lost between the start of the program and the moment we know it. */
+void recorded_process_hold_signals(void) {
+  sigset_t held;
   sigemptyset(&held);
   for (size_t i = 0; i < FORWARDED_COUNT; i++)
     sigaddset(&held, forwarded[i]);
   sigaddset(&held, SIGALRM);
-  sigprocmask(SIG_BLOCK, &held, &before);
+  sigprocmask(SIG_BLOCK, &held, &unheld);
+}
+
+void recorded_process_start(const struct program *program, const struct emulator *emulator,
+                            struct control_area *control, int control_descriptor, int starter) {
+  make_lifeline(control);
   end_with(starter);
   /* We wait for our children, whatever whoever started us does for its own. */
   struct sigaction of_children, by_default = {.sa_handler = SIG_DFL};
@@ -249,7 +277,7 @@ void recorded_process_start(const struct program *program, const struct emulator
     fail(EXIT_OURS, "fork: %s", strerror(errno));
   if (child == 0) {
     sigaction(SIGCHLD, &of_children, NULL);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    sigprocmask(SIG_SETMASK, &unheld, NULL);
     become(program, emulator, control, control_descriptor, launcher);
     int error = errno;
     complain("the engine could not be started: %s", strerror(error));
@@ -258,8 +286,8 @@ void recorded_process_start(const struct program *program, const struct emulator
   process = child;
   the_control = control;
   forward_signals();
-  sigdelset(&before, SIGALRM);
-  sigprocmask(SIG_SETMASK, &before, NULL);
+  sigdelset(&unheld, SIGALRM);
+  sigprocmask(SIG_SETMASK, &unheld, NULL);
 }
 
 void recorded_process_has_ended(void) { process = 0; }

@@ -16,6 +16,9 @@ struct control_area *control_area_create(int *descriptor);
 /* How many entries for processes are in use. */
 unsigned control_area_count(const struct control_area *control);
 
+/* From here on no signal that is meant for the program is lost, or ends us while our files are
+ * there: it comes when the program has been started. */
+void recorded_process_hold_signals(void);
 /* Starts the program, under QEMU where `emulator` is not NULL. Ends the launcher where that is
  * impossible. Where `starter` is not 0, all that is recorded is killed when that process, which
  * started us, has ended. */
@@ -23,6 +26,8 @@ void recorded_process_start(const struct program *program, const struct emulator
                             struct control_area *control, int control_descriptor, int starter);
 /* Whether that has ended. */
 bool recorded_process_is_abandoned(void);
+/* Sends what was just sent to all to those who were being made then, and whose parent it ended. */
+void recorded_process_tell_late(void);
 /* Its kernel id; 0 when it has ended. */
 int recorded_process_id(void);
 /* Waits for its end; its wait status. */

@@ -38,6 +38,46 @@ def test_a_killed_program_s_record_has_all_that_it_did(recorder: Recorder, threa
     assert max(beside) - min(beside) <= 100 * threads
 
 
+def test_a_program_may_end_while_threads_begin(recorder: Recorder) -> None:
+    """They wait for their first turns then, and have nothing yet that is recorded."""
+    program = recorder.compile("begins", "-O1")
+    for kill in range(KILLS):
+        launcher = recorder.start(program, says="begins")
+        time.sleep(0.01 * kill)
+        os.kill(child_of(launcher), signal.SIGTERM)
+        _, complaints = launcher.communicate(timeout=60)
+        assert launcher.returncode == -signal.SIGTERM, complaints
+        record = rf.Record(recorder.folder / "record.fencepost")
+        assert (record.ended, record.lost) == ("signal 15", 0)
+
+
+def test_a_launcher_that_is_told_to_end_as_it_starts_leaves_nothing(recorder: Recorder) -> None:
+    command = recorder.command("true")
+    for start in range(4 * KILLS):
+        launcher = subprocess.Popen(command, stderr=subprocess.PIPE, cwd=recorder.folder)
+        time.sleep(0.0001 * start)
+        launcher.send_signal(signal.SIGTERM)
+        launcher.communicate(timeout=60)
+        assert not list(recorder.folder.glob("*.partial"))
+
+
+def test_a_signal_reaches_children_that_are_just_being_made(recorder: Recorder) -> None:
+    """Their parent ends by it: nobody else would end them."""
+    program = recorder.compile("trees", "-O1", "-pthread")
+    command = recorder.command(program, "serves", recorder.folder, options=("--children",))
+    for interrupt in range(2 * KILLS):
+        launcher = subprocess.Popen(command, cwd=recorder.folder, start_new_session=True)
+        time.sleep(0.004 * interrupt)
+        launcher.send_signal(signal.SIGINT)
+        try:
+            launcher.wait(60)
+        except subprocess.TimeoutExpired:
+            os.killpg(launcher.pid, signal.SIGKILL)
+            raise
+        for path in recorder.folder.glob("record*"):
+            path.unlink()
+
+
 def test_calls_of_the_vsyscall_page(recorder: Recorder) -> None:
     program = recorder.compile("vsyscall", "-O1")
     if subprocess.run([program], check=False).returncode != 0:
