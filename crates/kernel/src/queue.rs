@@ -7,7 +7,7 @@
 //! | 54 | time in ps | up to five hours |
 //! | 8 | step | what is sent for the present instant comes after all that were sent for it before it began, and so on: a chain of causes without time keeps its order (from the 255th link on, all are one step) |
 //! | 1 | kind | messages and credits come before wakes, so that who wakes sees all that has arrived |
-//! | 26 | turn | the receiving port, or who asked for the wake, shuffled anew for each instant: of equal hosts that run in step each is first equally often |
+//! | 26 | turn | the receiving port, or who asked for the wake, shuffled anew for each instant: of equal ones that act in step each is first equally often |
 //! | 19 | sequence | what comes to one port, or is asked for by one component, keeps the order in which it was sent |
 //! | 20 | slot | where the event lies; decides nothing |
 
@@ -90,7 +90,8 @@ impl EventQueue {
         if self.sequence == 1 << SEQUENCE_BITS {
             self.renumber();
         }
-        debug_assert!(time.as_ps() < 1 << (Key::BITS - TIME_SHIFT), "a simulation lasts up to five hours");
+        // In all builds: bits that are cut off would change the order without a word.
+        assert!(time.as_ps() < 1 << (Key::BITS - TIME_SHIFT), "more than five hours are simulated");
         let step = if time == self.now() { (step_of(self.last) + 1).min((1 << STEP_BITS) - 1) } else { 0 };
         let sequence = self.sequence;
         self.sequence += 1;
